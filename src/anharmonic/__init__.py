@@ -1,0 +1,30 @@
+"""Measure how robust, overfit and explainable any model is, as a black box, without labels.
+
+>>> import anharmonic as ah
+>>> import numpy as np
+>>> points = np.random.default_rng(0).normal(size=(100, 2))
+>>> ah.gamma(lambda x: np.sin(3 * x[:, 0]), points, radius=0.2).queries <= 64 * 100
+True
+"""
+
+from anharmonic import balls, errors, regions, workers
+from anharmonic.errors import AnharmonicError
+from anharmonic.meanvalue import gamma
+from anharmonic.models import as_model
+from anharmonic.offline import collect, plan
+from anharmonic.scores import Scores
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AnharmonicError",
+    "Scores",
+    "as_model",
+    "balls",
+    "collect",
+    "errors",
+    "gamma",
+    "plan",
+    "regions",
+    "workers",
+]

@@ -1,0 +1,37 @@
+"""The command line: parse, call one function, print."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from anharmonic.cli.demo import demo
+from anharmonic.cli.measure import measure
+from anharmonic.cli.show import complain
+from anharmonic.errors import AnharmonicError
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="anharmonic",
+    help="Measure how robust, overfit and explainable any model is, without labels.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+app.add_typer(measure, name="gamma")
+app.command("demo")(demo)
+
+
+@app.callback()
+def version() -> None:
+    """Everything runs on this machine; nothing is sent anywhere."""
+
+
+def main() -> None:
+    """Run, and turn expected errors into one line and exit code 1."""
+    try:
+        app()
+    except AnharmonicError as problem:
+        complain(problem)
+        sys.exit(1)

@@ -1,0 +1,116 @@
+"""What a person sees: tables with errors, a bar that says how long."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+from anharmonic.moments import Estimate
+from anharmonic.scores import Scores
+
+__all__ = ["complain", "progress_bar", "show_scores"]
+
+WORST = 5
+
+
+def complain(problem: Exception) -> None:
+    """One plain line on standard error."""
+    Console(stderr=True).print(f"[bold red]anharmonic:[/] {problem}", markup=True, highlight=False)
+
+
+class _Rate(ProgressColumn):
+    def render(self, task: Task) -> Text:
+        speed = task.finished_speed or task.speed
+        return Text("" if speed is None else f"{speed:,.0f} queries/s")
+
+
+@contextmanager
+def progress_bar(quiet: bool) -> Iterator[Callable[[int, int], None]]:
+    """A bar on standard error with queries a second and time left."""
+    columns = (
+        TextColumn("measuring"),
+        BarColumn(),
+        TextColumn("{task.completed:,.0f} of {task.total:,.0f}"),
+        _Rate(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), disable=quiet) as bar:
+        task = bar.add_task("measuring", total=1)
+
+        def update(done: int, expected: int) -> None:
+            bar.update(task, completed=done, total=expected)
+
+        yield update
+
+
+def show_scores(scores: Scores, as_json: bool) -> None:
+    """The result on standard output: a table for people, or JSON for machines."""
+    if as_json:
+        print(json.dumps(_plain(scores.summary())))
+        return
+    console = Console()
+    console.print(_headline(scores))
+    console.print(_worst(scores))
+
+
+def _headline(scores: Scores) -> Table:
+    settings = scores.settings
+    low, high = scores.interval()
+    table = Table(title=f"{scores.metric} of {settings.get('model', 'a model')}", show_header=False)
+    table.add_column(style="bold")
+    table.add_column()
+    table.add_row(f"mean {scores.metric}", str(Estimate(scores.mean, scores.error)))
+    table.add_row("95% interval", f"{low:.4g} … {high:.4g}")
+    table.add_row("noise alone would read", f"{scores.floor:.2g}")
+    table.add_row("root mean square, noise removed", str(scores.rms))
+    table.add_row("points", f"{len(scores):,}")
+    table.add_row("queries", f"{scores.queries:,} ({scores.queries / len(scores):.1f} a point)")
+    table.add_row("radius", _radius(settings))
+    table.add_row("ball", f"{settings.get('ball')}, {settings.get('rotations')} rotations")
+    if settings.get("still"):
+        table.add_row("held still", ", ".join(settings["still"]))
+    if settings.get("noise"):
+        table.add_row("the model's own noise", f"{settings['noise']:.2g} (in the errors)")
+    if "clipped" in settings:
+        table.add_row("queries moved by the bounds", f"{settings['clipped']:.1%}")
+    return table
+
+
+def _radius(settings: dict[str, Any]) -> str:
+    distance = settings.get("nearest_distance")
+    why = "as given" if distance is None else f"half the usual nearest distance {distance:.4g}"
+    return f"{settings['radius']:.4g} ({why})"
+
+
+def _worst(scores: Scores) -> Table:
+    low, high = scores.intervals()
+    table = Table(title="largest, by the lower end of their intervals")
+    for name in ("row", scores.metric, "95% interval", "output"):
+        table.add_column(name, justify="right")
+    for row in scores.worst(WORST).tolist():
+        output = scores.outputs[row]
+        shown = f"{output:.4g}" if output.ndim == 0 else ", ".join(f"{each:.3g}" for each in output[:4])
+        table.add_row(
+            str(row),
+            str(Estimate(scores.values[row], scores.errors[row])),
+            f"{low[row]:.4g} … {high[row]:.4g}",
+            shown,
+        )
+    return table
+
+
+def _plain(value: Any) -> Any:
+    """JSON has no NaN: say null."""
+    if isinstance(value, dict):
+        return {name: _plain(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,236 @@
+"""The deviation of a model from its mean on a sphere, for a batch of points.
+
+The science of gamma in one place: build the points of the sphere where the model lives,
+ask once, average each turn of the ball, and take from the turns a deviation, its error
+and a square without bias. Nothing here decides how many turns a point gets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, NamedTuple
+
+import numpy as np
+from array_api_compat import array_namespace, device, is_numpy_array
+
+from anharmonic.errors import OutputError, listed
+from anharmonic.protocols import Array, Ball, Draw, Floats, Model
+from anharmonic.reductions import Reduction, combined, picked
+from anharmonic.regions import Region, host
+
+__all__ = ["Part", "Sphere", "Task", "answers", "measured", "neighbourhood"]
+
+Rows = np.ndarray[Any, np.dtype[np.int64]]
+
+
+@dataclass(frozen=True)
+class Sphere:
+    """All that a batch needs: what to ask, around what, how far, in which directions."""
+
+    model: Model
+    region: Region
+    ball: Ball
+    radius: float
+    units: Floats
+    limits: tuple[Floats, Floats] | None
+    reduction: Reduction
+    seed: int
+    batch_size: int
+    noisy: bool = False
+
+
+class Task(NamedTuple):
+    """Some rows, and the turns of the ball they are due."""
+
+    rows: Rows
+    first_turn: int
+    turns: int
+
+
+class Part(NamedTuple):
+    """What a task found: arrays over its rows, ready to be merged with other turns."""
+
+    rows: Rows
+    turns: int
+    deviations: Floats
+    centres: Floats
+    squares: Floats
+    noise: Floats
+    queries: int
+    clipped: int
+
+
+class Segment(NamedTuple):
+    """A run of one turn's directions."""
+
+    turn: int
+    start: int
+    stop: int
+
+
+def measured(sphere: Sphere, task: Task) -> Part:
+    """Ask for a task's points and their neighbours, and average each turn."""
+    centre: Floats | None = None
+    sums: Floats | None = None
+    queries = clipped = 0
+    repeats = task.turns if sphere.noisy else 1
+    for segments in _calls(sphere, task, repeats):
+        asked = repeats if centre is None else 0
+        points, cut = neighbourhood(sphere, task.rows, segments, asked)
+        outputs = answers(sphere, points, task.rows)
+        queries, clipped = queries + outputs.shape[0] * outputs.shape[1], clipped + cut
+        if centre is None or sums is None:
+            whole = outputs[:, :asked].mean(axis=1)
+            centre = picked(sphere.reduction, whole, outputs[:, :asked])
+            sums = np.zeros((len(task.rows), task.turns, centre.shape[-1]))
+        around = picked(sphere.reduction, whole, outputs[:, asked:])
+        _accumulate(sums, around, segments, task.first_turn, sphere.ball.paired)
+    assert centre is not None and sums is not None
+    deviations = centre - sums / sphere.ball.count
+    return _part(sphere.reduction, task, deviations, centre.mean(axis=1), queries, clipped)
+
+
+def _calls(sphere: Sphere, task: Task, repeats: int) -> Iterator[list[Segment]]:
+    """Group a task's directions into model calls that keep to the batch size."""
+    half = sphere.ball.count // 2 if sphere.ball.paired else sphere.ball.count
+    each = 2 if sphere.ball.paired else 1
+    a_row = sphere.batch_size // len(task.rows)
+    room, free = max(1, a_row // each), max(1, (a_row - repeats) // each)
+    segments: list[Segment] = []
+    for turn in range(task.first_turn, task.first_turn + task.turns):
+        start = 0
+        while start < half:
+            if not free:
+                yield segments
+                segments, free = [], room
+            stop = min(half, start + free)
+            segments.append(Segment(turn, start, stop))
+            free -= stop - start
+            start = stop
+    yield segments
+
+
+def neighbourhood(
+    sphere: Sphere, rows: Rows, segments: list[Segment], centres: int
+) -> tuple[Array, int]:
+    """Points to ask for, (rows, centres + directions, n), and how many the bounds moved."""
+    start = sphere.model.place(_chunk(sphere.region.values, rows))
+    xp = array_namespace(start)
+    width = sum(stop - first for _, first, stop in segments) * (2 if sphere.ball.paired else 1)
+    shape = (len(rows), centres + width, sphere.region.dimension)
+    points = xp.empty(shape, dtype=start.dtype, device=device(start))
+    points[:, :centres] = start[:, None, :]
+    reach = _like(sphere.radius * sphere.units, start)
+    at = centres
+    for (first, stop), same in groupby(segments, key=lambda segment: segment[1:]):
+        turns = np.array([segment.turn for segment in same])
+        pairs = np.tile(rows, len(turns)), np.repeat(turns, len(rows))
+        indices = xp.arange(first, stop, dtype=xp.int64, device=device(start))
+        steps = sphere.ball.draw(Draw(sphere.seed, *pairs, start), indices)
+        steps *= reach
+        at = _spread(xp, start, steps, len(turns), sphere.ball.paired, points, at)
+    if sphere.limits is None:
+        return points, 0
+    low, high = (_like(limit, start) for limit in sphere.limits)
+    cut = (points < low) | (points > high)
+    return xp.clip(points, low, high), int(xp.sum(xp.any(cut, axis=-1)))
+
+
+def _chunk(values: Array, rows: Rows) -> Array:
+    if len(rows) and rows[-1] - rows[0] == len(rows) - 1:
+        chunk = values[int(rows[0]) : int(rows[-1]) + 1]
+    else:
+        chunk = values[rows.tolist()]
+    return chunk.astype(np.float64, copy=False) if is_numpy_array(chunk) else chunk
+
+
+def _like(values: Floats, like: Array) -> Array:
+    return array_namespace(like).asarray(values, dtype=like.dtype, device=device(like))
+
+
+def _spread(
+    xp: Any, start: Array, steps: Array, turns: int, paired: bool, points: Array, at: int
+) -> int:
+    """Write start ± steps into the points from column `at` on; the column after the last."""
+    many, dimension = start.shape
+    width = steps.shape[1] * (2 if paired else 1)
+    shaped = steps.reshape((-1, many if len(steps) > 1 else 1, *steps.shape[1:]))
+    for turn in range(turns):
+        step = shaped[turn if len(shaped) > 1 else 0]
+        half = at + steps.shape[1]
+        xp.add(start[:, None, :], step, out=points[:, at:half])
+        if paired:
+            xp.subtract(start[:, None, :], step, out=points[:, half : at + width])
+        at += width
+    return at
+
+
+def answers(sphere: Sphere, points: Array, rows: Rows) -> Floats:
+    """The model's outputs for points (rows, each, n): checked, (rows, each, columns)."""
+    many, each, dimension = points.shape
+    flat = points.reshape((many * each, dimension))
+    whole = sphere.region.restored(flat, np.repeat(rows, each))
+    answer = sphere.model(whole)
+    try:
+        outputs = host(answer)
+    except (TypeError, ValueError) as problem:
+        raise OutputError(
+            "the model's answers are not numbers: choose what to measure with output=, "
+            "for text labels output='onehot' and classes=[…]"
+        ) from problem
+    if outputs.ndim == 0 or outputs.shape[0] != many * each:
+        raise OutputError(
+            f"the model was asked for {many * each} rows and gave shape {outputs.shape}: "
+            "it must return one row of outputs for each point"
+        )
+    outputs = outputs.reshape(many, each, -1)
+    if not np.isfinite(outputs.sum()):
+        bad = rows[~np.isfinite(outputs).all(axis=(1, 2))].tolist()
+        if bad:
+            raise OutputError(
+                f"the model gave NaN or infinity at or near rows {listed(bad)}: leave them "
+                "out, or give bounds= so that their neighbours stay legal"
+            )
+    return outputs
+
+
+def _accumulate(
+    sums: Floats, around: Floats, segments: list[Segment], first_turn: int, paired: bool
+) -> None:
+    at = 0
+    for (start, stop), same in groupby(segments, key=lambda segment: segment[1:]):
+        turns = [segment.turn - first_turn for segment in same]
+        width = (stop - start) * (2 if paired else 1)
+        block = around[:, at : at + width * len(turns)]
+        shaped = block.reshape(len(block), len(turns), width, block.shape[-1])
+        sums[:, turns[0] : turns[-1] + 1] += shaped.sum(axis=2)
+        at += width * len(turns)
+
+
+def _part(
+    reduction: Reduction,
+    task: Task,
+    deviations: Floats,
+    centres: Floats,
+    queries: int,
+    clipped: int,
+) -> Part:
+    """Jackknife the turns: one way for every reduction, exact where the reduction is linear."""
+    turns = deviations.shape[1]
+    mean = deviations.mean(axis=1)
+    value = combined(reduction, mean, centres)
+    if turns == 1:
+        nothing = np.zeros(len(value))
+        return Part(task.rows, 1, mean, centres, nothing, nothing, queries, clipped)
+    without = (turns * mean[:, None] - deviations) / (turns - 1)
+    values = combined(reduction, without, np.broadcast_to(centres[:, None], without.shape))
+    squares = (turns - 1) ** 2 * np.sum(
+        (values - values.mean(axis=1, keepdims=True)) ** 2, axis=1
+    )
+    # T·g² − (T−1)·mean of the g² without one turn has no bias of order 1/T; for a norm or a
+    # number it is the mean product of two different turns, which has none at all.
+    unbiased = turns * value**2 - (turns - 1) * np.mean(values**2, axis=1)
+    noise = (value**2 - unbiased) * turns
+    return Part(task.rows, turns, mean, centres, squares, noise, queries, clipped)

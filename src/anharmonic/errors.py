@@ -1,0 +1,105 @@
+"""What can go wrong, and what to do about it.
+
+    AnharmonicError
+    ├── InputError            what was handed over cannot be measured
+    │   ├── PointsError         the data: empty, not finite, constant, wrong shape
+    │   └── SettingsError       an argument: radius, ball, budget, output, …
+    └── ModelError            the model, or what it answered
+        ├── NotAModel           this object or file is no model we know
+        ├── MissingExtra        the library that reads it is not installed
+        ├── UntrustedFile       reading it would run code; say that you trust it
+        ├── OutputError         wrong number of rows, NaN, text instead of numbers
+        ├── NoisyModel          two identical calls differ, and noise was refused
+        ├── RemoteError         a server timed out, failed or answered nonsense
+        └── MeasurementStopped  the model raised midway; `.partial` keeps what was done
+
+Every message ends with the next step. `except ah.AnharmonicError` catches them all.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = [
+    "AnharmonicError",
+    "InputError",
+    "MeasurementStopped",
+    "MissingExtra",
+    "ModelError",
+    "NoisyModel",
+    "NotAModel",
+    "OutputError",
+    "PointsError",
+    "RemoteError",
+    "SettingsError",
+    "UntrustedFile",
+]
+
+
+class AnharmonicError(Exception):
+    """Anything this package raises on purpose."""
+
+
+class InputError(AnharmonicError, ValueError):
+    """What was handed over cannot be measured."""
+
+
+class PointsError(InputError):
+    """The data cannot be measured as it is."""
+
+
+class SettingsError(InputError):
+    """An argument has no meaning here."""
+
+
+class ModelError(AnharmonicError):
+    """The model, or what it answered."""
+
+
+class NotAModel(ModelError, TypeError):
+    """The object or file is no model we recognise."""
+
+
+class MissingExtra(ModelError, ImportError):
+    """A library is needed that the core install does not bring."""
+
+    def __init__(self, library: str, extra: str) -> None:
+        super().__init__(
+            f"{library} is needed here and is not installed: pip install 'anharmonic[{extra}]'"
+        )
+
+
+class UntrustedFile(ModelError, PermissionError):
+    """Reading the file would run code it contains."""
+
+
+class OutputError(ModelError, ValueError):
+    """The model's answer cannot be used."""
+
+
+class NoisyModel(ModelError):
+    """The model answers identical questions differently."""
+
+
+class RemoteError(ModelError, ConnectionError):
+    """A model server did not answer as it should."""
+
+
+class MeasurementStopped(ModelError, RuntimeError):
+    """The model raised, or the run was interrupted; what was finished is in `partial`.
+
+    Give `partial` back as `resume=` to go on from there.
+    """
+
+    def __init__(self, message: str, partial: Any) -> None:
+        super().__init__(message)
+        self.partial = partial
+
+
+def listed(rows: Sequence[int], most: int = 5) -> str:
+    """Name a few row numbers: `3, 8, 12 … (40 in all)`."""
+    shown = ", ".join(str(row) for row in rows[:most])
+    return shown if len(rows) <= most else f"{shown} … ({len(rows)} in all)"

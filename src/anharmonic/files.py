@@ -1,0 +1,72 @@
+"""Data in, results out: read what people keep tables in, write whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from anharmonic.errors import InputError
+
+__all__ = ["read_data", "whole_file"]
+
+SUFFIXES = ".csv, .parquet, .npy or .npz"
+
+
+@contextmanager
+def whole_file(path: str | os.PathLike[str]) -> Iterator[str]:
+    """A temporary name beside `path` that takes its place only if all goes well."""
+    target = Path(path)
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    os.close(handle)
+    try:
+        yield temporary
+        os.replace(temporary, target)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def read_data(path: str | os.PathLike[str]) -> Any:
+    """A table (pandas where it is installed, else pyarrow) or an array, by the file's ending."""
+    file = Path(path)
+    if not file.is_file():
+        raise InputError(f"there is no file {file}: give {SUFFIXES}")
+    try:
+        if file.suffix in (".npy", ".npz"):
+            return _array(file)
+        if file.suffix in (".csv", ".parquet", ".pq"):
+            return _table(file)
+    except InputError:
+        raise
+    except (ValueError, OSError) as problem:
+        raise InputError(f"{file} cannot be read as {file.suffix}: {problem}") from problem
+    raise InputError(f"{file}: data come as {SUFFIXES}")
+
+
+def _array(file: Path) -> Any:
+    loaded = np.load(file, allow_pickle=False)
+    if file.suffix == ".npy":
+        return loaded
+    if len(loaded.files) != 1:
+        raise InputError(f"{file} holds {', '.join(loaded.files)}: save the points alone")
+    return loaded[loaded.files[0]]
+
+
+def _table(file: Path) -> Any:
+    # pyarrow.ArrowInvalid is a ValueError, so the caller's net catches it.
+    if file.suffix == ".csv":
+        from pyarrow.csv import read_csv
+
+        table = read_csv(file)
+    else:
+        from pyarrow.parquet import read_table
+
+        table = read_table(file)
+    return table.to_pandas() if find_spec("pandas") else table

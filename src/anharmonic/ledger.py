@@ -1,0 +1,174 @@
+"""What is known of every point so far, and who is due more turns.
+
+The ledger merges the parts of a run in any order. `due` reads it and says which points
+get how many further turns: all alike, until a tolerance is met, or where a budget does most.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from anharmonic.deviation import Part
+from anharmonic.errors import SettingsError
+from anharmonic.moments import half_widths
+from anharmonic.protocols import Floats
+from anharmonic.reductions import Reduction, combined
+from anharmonic.scores import Scores
+
+__all__ = ["Allowance", "Ledger", "due"]
+
+Counts = np.ndarray[Any, np.dtype[np.int64]]
+
+
+class Ledger:
+    """Turn counts, mean deviations and spreads of all points, updated in place."""
+
+    def __init__(self, many: int, reduction: Reduction) -> None:
+        self.reduction = reduction
+        self.turns: Counts = np.zeros(many, dtype=np.int64)
+        self.squares = np.zeros(many)
+        self.noise = np.zeros(many)
+        self.deviations: Floats | None = None
+        self.centres: Floats | None = None
+        self.queries = 0
+        self.clipped = 0
+
+    def add(self, part: Part) -> None:
+        """Merge a part; for numbers this is exact, whatever the order (see `moments`)."""
+        if self.deviations is None or self.centres is None:
+            shape = (len(self.turns), part.deviations.shape[1])
+            self.deviations, self.centres = np.zeros(shape), np.zeros(shape)
+        rows, seen = part.rows, self.turns[part.rows]
+        total = seen + part.turns
+        share = (part.turns / total)[:, None]
+        before = combined(self.reduction, self.deviations[rows], self.centres[rows])
+        after = combined(self.reduction, part.deviations, part.centres)
+        between = np.where(seen > 0, (after - before) ** 2 * seen * share[:, 0], 0.0)
+        freedom = np.maximum(seen - 1, 0) + part.turns - 1
+        pooled = np.maximum(seen - 1, 0) * self.noise[rows] + (part.turns - 1) * part.noise
+        self.noise[rows] = np.divide(pooled, freedom, out=between.copy(), where=freedom > 0)
+        self.squares[rows] += part.squares + between
+        self.deviations[rows] += (part.deviations - self.deviations[rows]) * share
+        self.centres[rows] += (part.centres - self.centres[rows]) * share
+        self.turns[rows] = total
+        self.queries += part.queries
+        self.clipped += part.clipped
+
+    @property
+    def errors(self) -> Floats:
+        """Standard errors; NaN below two turns."""
+        spare = self.turns * (self.turns - 1)
+        ratio = np.divide(self.squares, spare, out=np.full(len(spare), np.nan), where=spare > 0)
+        return np.sqrt(ratio)
+
+    def scores(self, settings: dict[str, Any]) -> Scores:
+        """The ledger as the public result."""
+        many = len(self.turns)
+        deviations = np.zeros((many, 1)) if self.deviations is None else self.deviations
+        centres = np.zeros((many, 1)) if self.centres is None else self.centres
+        started = self.turns > 0
+        value = np.full(many, np.nan)
+        value[started] = combined(self.reduction, deviations[started], centres[started])
+        several = np.where(self.turns > 1, self.turns, np.nan)
+        narrow = deviations.shape[1] == 1
+        unknown = np.where(started, 0.0, np.nan)[:, None]
+        return Scores(
+            metric="gamma",
+            values=np.abs(value),
+            errors=self.errors,
+            squared=value**2 - self.noise / several,
+            signed=(deviations + unknown)[:, 0] if narrow else deviations + unknown,
+            outputs=(centres + unknown)[:, 0] if narrow else centres + unknown,
+            turns=self.turns.copy(),
+            queries=self.queries,
+            settings=settings,
+        )
+
+    @classmethod
+    def resumed(cls, scores: Scores, reduction: Reduction) -> Ledger:
+        """A ledger as it was when its scores were taken."""
+        ledger = cls(len(scores), reduction)
+        wide = (len(scores), -1)
+        ledger.turns = scores.turns.astype(np.int64)
+        ledger.deviations = np.nan_to_num(scores.signed.reshape(wide))
+        ledger.centres = np.nan_to_num(scores.outputs.reshape(wide))
+        turns = ledger.turns
+        ledger.squares = np.nan_to_num(scores.errors**2 * turns * (turns - 1))
+        ledger.noise = np.nan_to_num((scores.values**2 - scores.squared) * turns)
+        ledger.queries = scores.queries
+        return ledger
+
+
+@dataclass(frozen=True)
+class Allowance:
+    """How many turns a point may get, and what a turn costs."""
+
+    rotations: int
+    turn_cost: int
+    part_cost: int
+    budget: int | None = None
+    tolerance: float | None = None
+    most_turns: int = 256
+
+    def check(self, many: int, spent: int) -> None:
+        """Refuse a budget that cannot give every point an error."""
+        least = spent + many * (2 * self.turn_cost + self.part_cost)
+        if self.budget is not None and self.budget < least:
+            raise SettingsError(
+                f"a budget of {self.budget:,} queries cannot measure {many:,} points: two turns "
+                f"each cost {least:,}. Raise it, measure fewer points, or lower directions="
+            )
+
+
+def due(ledger: Ledger, allowance: Allowance) -> Counts:
+    """Further turns for each point; all zero when the run is done."""
+    fresh = ledger.turns == 0
+    if fresh.any():
+        return np.where(fresh, _opening(ledger, allowance, int(fresh.sum())), 0)
+    wanted = _wanted(ledger, allowance)
+    if allowance.budget is None or not wanted.any():
+        return wanted
+    return _affordable(ledger, allowance, wanted)
+
+
+def _opening(ledger: Ledger, allowance: Allowance, many: int) -> int:
+    """Turns everyone starts with: with a budget, half of what an even split would give."""
+    if allowance.budget is None:
+        return allowance.rotations
+    each = (allowance.budget - ledger.queries) / many - allowance.part_cost
+    return max(2, min(allowance.rotations, int(each / allowance.turn_cost / 2)))
+
+
+def _wanted(ledger: Ledger, allowance: Allowance) -> Counts:
+    """Doubling, for points whose interval is too wide or, with a budget alone, for all."""
+    errors = ledger.errors
+    if allowance.tolerance is not None:
+        wide = half_widths(errors, ledger.turns) > allowance.tolerance
+        return np.where(wide & (ledger.turns < allowance.most_turns), ledger.turns, 0)
+    if allowance.budget is not None:
+        return np.where(errors > 0, 3 * ledger.turns, 0)
+    return np.zeros(len(errors), dtype=np.int64)
+
+
+def _affordable(ledger: Ledger, allowance: Allowance, wanted: Counts) -> Counts:
+    """Share half of what is left in proportion to the spread (Neyman), in powers of two."""
+    left = (allowance.budget or 0) - ledger.queries
+    fewest = allowance.turn_cost + allowance.part_cost
+    if left < fewest:
+        return np.zeros_like(wanted)
+    spread = np.where(wanted > 0, ledger.errors * np.sqrt(ledger.turns), 0.0)
+    spend = left if left < 64 * fewest else left / 2
+    ideal = spread / spread.sum() * (ledger.turns.sum() + spend / allowance.turn_cost)
+    extra = np.clip(ideal - ledger.turns, 0, wanted)
+    rounded = np.where(extra >= 1, 2 ** np.floor(np.log2(np.maximum(extra, 1))), 0)
+    if not rounded.any():
+        rounded[np.argmax(spread / np.maximum(ledger.turns, 1))] = 1
+    order = np.argsort(-ledger.errors * (rounded > 0), kind="stable")
+    costs = np.where(rounded > 0, rounded * allowance.turn_cost + allowance.part_cost, 0)
+    within = np.cumsum(costs[order]) <= left
+    result = np.zeros_like(wanted)
+    result[order[within]] = rounded[order[within]].astype(np.int64)
+    return result

@@ -1,0 +1,282 @@
+"""gamma: how far a model is from the mean-value property of harmonic functions."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from anharmonic import balls, models
+from anharmonic.deviation import Sphere, Task, measured
+from anharmonic.errors import ModelError, MeasurementStopped, NoisyModel, SettingsError
+from anharmonic.ledger import Allowance, Counts, Ledger, due
+from anharmonic.probing import Probe, automatic, probed
+from anharmonic.protocols import Ball, Map
+from anharmonic.reductions import Reduction, chosen_reduction
+from anharmonic.regions import as_region
+from anharmonic.rotations import way
+from anharmonic.scaling import limits, radius_of, scaled
+from anharmonic.scores import Scores
+
+__all__ = ["gamma"]
+
+Progress = Callable[[int, int], None]
+"""Called with queries made so far and queries expected in all."""
+
+CHUNK_BYTES = 1 << 22
+LARGEST_BATCH = 8192
+
+
+def gamma(
+    model: Any,
+    points: Any,
+    *,
+    radius: float | Literal["auto"] = "auto",
+    ball: str | Ball = "auto",
+    directions: int | None = None,
+    rotations: int = 4,
+    output: Any = None,
+    reduction: Reduction | None = None,
+    scale: ArrayLike | Literal["auto"] | None = "auto",
+    reference: Any = None,
+    bounds: Any = None,
+    budget: int | None = None,
+    tolerance: float | None = None,
+    noise: Literal["include", "refuse", "ignore"] = "include",
+    resume: Scores | None = None,
+    batch_size: int | None = None,
+    seed: int = 0,
+    map: Map = builtins.map,
+    progress: Progress | None = None,
+) -> Scores:
+    """gamma(x) = |f(x) − mean of f on a sphere around x|, at every point, with its error.
+
+    - `model`: anything `as_model` takes. `points`: rows, a DataFrame or a `regions.Region`.
+    - `radius`: in scaled units; "auto" is half the median nearest-neighbour distance of the
+      `reference` (or the points). `scale`: "auto" divides each feature by its standard
+      deviation there, None keeps raw units, numbers are used as they are.
+    - `ball`: "auto" (pairs or singles, by what a few points say; "auto pairs" does not ask),
+      a name (`balls.NAMES`, " pairs" after it for reflections) or a ball. Each of the
+      `rotations` turns is an independent random copy; 0 takes the ball as it is.
+      `directions` bounds one turn's size. The default costs at most 64 queries a point.
+    - `output`: what the model is asked for, `reduction`: how a vector becomes a number; see
+      `as_model` and `reductions`. `output="label"` is the paper's.
+    - `bounds`: (low, high) that neighbours are kept within.
+    - `budget`: queries in all, spent where the error is largest. `tolerance`: a point stops
+      when half its 95% interval is below it, or after 256 turns.
+    - `noise`: a model that answers the same question differently has its noise included in
+      the errors, is refused, or is not checked for.
+    - `resume`: unfinished scores to go on from. `map`: see `workers`.
+
+    >>> import numpy as np
+    >>> points = np.random.default_rng(0).normal(size=(50, 3))
+    >>> scores = gamma(lambda x: (x**2).sum(axis=1), points, radius=0.1, scale=None)
+    >>> round(scores.mean, 6)
+    0.01
+
+    Reference: Harmonic Machine Learning Models are Robust (eq. 3, algorithm 1).
+    """
+    _checked(rotations, directions, budget, tolerance, noise, batch_size)
+    asked = models.as_model(model, output=output)
+    region, units, known = scaled(as_region(points), scale, reference)
+    reach, distance = radius_of(radius, known, units, seed)
+    sphere = Sphere(
+        model=asked,
+        region=region,
+        ball=balls.random(region.dimension, 1),
+        radius=reach,
+        units=units,
+        limits=limits(bounds, region),
+        reduction=chosen_reduction(reduction, asked.kind),
+        seed=seed,
+        batch_size=batch_size or _batch(region.dimension, asked.batch_size),
+    )
+    settings: dict[str, Any] = {
+        "model": asked.name,
+        "kind": asked.kind,
+        "output": output if isinstance(output, str | int | None) else _name(output),
+        "classes": None if asked.classes is None else [str(each) for each in asked.classes],
+        "reduction": _name(sphere.reduction),
+        "region": region.kind,
+        "volume": None if region.volume is None else region.volume / float(np.prod(units)),
+        "dimension": region.dimension,
+        "radius": reach,
+        "nearest_distance": distance,
+        "scale": units.tolist(),
+        "columns": list(region.columns),
+        "still": list(region.still),
+        "bounds": None if sphere.limits is None else [edge.tolist() for edge in sphere.limits],
+        "rotations": rotations,
+        "budget": budget,
+        "tolerance": tolerance,
+        "seed": seed,
+        "batch_size": sphere.batch_size,
+    }
+    if resume is None:
+        ledger = Ledger(len(region), sphere.reduction)
+        probe = _probe(sphere, ball, noise)
+        ledger.queries = probe.queries
+    else:
+        ledger = _resumed(resume, settings, sphere.reduction)
+        probe = Probe(*(resume.settings[name] for name in ("noise", "odd_power", "even_power")), 0)
+    settled = _settled(ball, region.dimension, directions, rotations, probe.pairs_win)
+    sphere = replace(sphere, ball=settled, noisy=probe.noise > 0)
+    settings |= {
+        "ball": settled.name,
+        "directions": settled.count,
+        "rotation": way(region.dimension) if "rotated" in settled.name else None,
+        "odd_power": probe.odd,
+        "even_power": probe.even,
+        "noise": probe.noise,
+    }
+    allowance = _allowance(sphere, rotations, budget, tolerance)
+    allowance.check(int((ledger.turns == 0).sum()), ledger.queries)
+    _run(sphere, ledger, allowance, settings, map, progress)
+    return ledger.scores(_finished(settings, ledger, sphere))
+
+
+def _run(
+    sphere: Sphere,
+    ledger: Ledger,
+    allowance: Allowance,
+    settings: dict[str, Any],
+    map: Map,
+    progress: Progress | None,
+) -> None:
+    """Rounds of tasks until nobody is due more; whatever stops it, what was done is kept."""
+    try:
+        while (extra := due(ledger, allowance)).any():
+            expected = ledger.queries + _cost(extra, allowance)
+            tasks = _tasks(sphere, ledger.turns.copy(), extra)
+            for part in map(partial(measured, sphere), tasks):
+                ledger.add(part)
+                if progress is not None:
+                    progress(ledger.queries, expected)
+    except (ModelError, KeyboardInterrupt) as stop:
+        stop.partial = ledger.scores(_finished(settings, ledger, sphere))  # type: ignore[union-attr]
+        raise
+    except Exception as problem:
+        partial_scores = ledger.scores(_finished(settings, ledger, sphere))
+        done = int((ledger.turns > 0).sum())
+        raise MeasurementStopped(
+            f"the model raised {type(problem).__name__}: {problem}. {done:,} of "
+            f"{len(ledger.turns):,} points are finished and kept in .partial: mend the model "
+            "and call again with resume=error.partial",
+            partial_scores,
+        ) from problem
+
+
+def _tasks(sphere: Sphere, turns: Counts, extra: Counts) -> Iterator[Task]:
+    """Batches of rows that are due the same turns."""
+    turn_queries = sphere.ball.count + (1 if sphere.noisy else 0)
+    waiting = np.flatnonzero(extra)
+    for first in np.unique(turns[waiting]).tolist():
+        begun = waiting[turns[waiting] == first]
+        for more in np.unique(extra[begun]).tolist():
+            rows = begun[extra[begun] == more]
+            each = max(1, sphere.batch_size // (more * turn_queries + 1))
+            for start in range(0, len(rows), each):
+                yield Task(rows[start : start + each], first, more)
+
+
+def _cost(extra: Counts, allowance: Allowance) -> int:
+    started = int((extra > 0).sum())
+    return int(extra.sum()) * allowance.turn_cost + started * allowance.part_cost
+
+
+def _allowance(
+    sphere: Sphere, rotations: int, budget: int | None, tolerance: float | None
+) -> Allowance:
+    noisy = sphere.noisy
+    return Allowance(
+        rotations=max(1, rotations),
+        turn_cost=sphere.ball.count + (1 if noisy else 0),
+        part_cost=0 if noisy else 1,
+        budget=budget,
+        tolerance=tolerance,
+    )
+
+
+def _probe(sphere: Sphere, ball: str | Ball, noise: str) -> Probe:
+    if ball != "auto" and noise == "ignore":
+        return Probe(0.0, 0.0, 0.0, 0)
+    probe = probed(sphere, parity=ball == "auto")
+    if probe.noise and noise == "refuse":
+        raise NoisyModel(
+            f"two identical calls differ by {probe.noise:.3g} (one standard deviation): switch "
+            "off dropout or sampling in the model, or accept it with noise='include'"
+        )
+    return probe._replace(noise=0.0) if noise == "ignore" else probe
+
+
+def _settled(
+    ball: str | Ball, dimension: int, directions: int | None, rotations: int, paired: bool
+) -> Ball:
+    """The ball to use: chosen, looked up by name, or as given; turned unless it draws anew."""
+    if isinstance(ball, str) and ball.startswith("auto"):
+        either = paired if ball == "auto" else ball == "auto pairs"
+        return automatic(dimension, directions, rotations, either)
+    chosen = balls.named(ball, dimension, directions) if isinstance(ball, str) else ball
+    if chosen.dimension != dimension:
+        raise SettingsError(
+            f"the ball has {chosen.dimension} dimensions and {dimension} columns move: "
+            f"build it with {dimension}"
+        )
+    if rotations and not chosen.fresh and isinstance(chosen, balls.Directions):
+        return balls.rotated(chosen)
+    return chosen
+
+
+def _resumed(resume: Scores, settings: dict[str, Any], reduction: Reduction) -> Ledger:
+    """Refuse to mix two different measurements."""
+    same = ("kind", "reduction", "dimension", "radius", "scale", "rotations", "seed")
+    differing = [name for name in same if resume.settings.get(name) != settings[name]]
+    if differing:
+        raise SettingsError(
+            f"resume= was measured with another {', '.join(differing)}: "
+            "call with the same arguments and data as before"
+        )
+    return Ledger.resumed(resume, reduction)
+
+
+def _finished(settings: dict[str, Any], ledger: Ledger, sphere: Sphere) -> dict[str, Any]:
+    done = dict(settings)
+    if sphere.limits is not None:
+        done["clipped"] = ledger.clipped / max(1, ledger.queries)
+    return done
+
+
+def _batch(dimension: int, wanted: int | None) -> int:
+    """As many rows a call as keep one batch of points in a few megabytes."""
+    fitting = max(64, min(LARGEST_BATCH, CHUNK_BYTES // (8 * dimension)))
+    return fitting if wanted is None else min(fitting, wanted)
+
+
+def _name(thing: Any) -> str | int:
+    return thing if isinstance(thing, str | int) else getattr(thing, "__name__", repr(thing))
+
+
+def _checked(
+    rotations: int,
+    directions: int | None,
+    budget: int | None,
+    tolerance: float | None,
+    noise: str,
+    batch_size: int | None,
+) -> None:
+    if rotations < 0:
+        raise SettingsError(f"rotations counts independent copies of the ball, got {rotations}")
+    for name, number in (("directions", directions), ("budget", budget), ("batch_size", batch_size)):
+        if number is not None and number < 1:
+            raise SettingsError(f"{name} must be at least 1, got {number}")
+    if tolerance is not None and not tolerance > 0:
+        raise SettingsError(f"tolerance must be positive, got {tolerance}")
+    if (budget is not None or tolerance is not None) and rotations < 2:
+        raise SettingsError("budget and tolerance need errors: ask for at least 2 rotations")
+    if noise not in ("include", "refuse", "ignore"):
+        raise SettingsError(f"noise is 'include', 'refuse' or 'ignore', not {noise!r}")

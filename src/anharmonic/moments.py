@@ -1,0 +1,97 @@
+"""Running statistics that can be merged in any order.
+
+>>> left, right = Moments.of(np.array([1.0, 2.0])), Moments.of(np.array([6.0]))
+>>> merged = left.merge(right)
+>>> float(merged.mean), int(merged.count), float(merged.variance)
+(3.0, 3, 7.0)
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import ndtri, stdtrit
+
+from anharmonic.protocols import Floats
+
+__all__ = ["Estimate", "Moments", "half_widths"]
+
+
+class Estimate(NamedTuple):
+    """A number and its standard error.
+
+    >>> print(Estimate(0.01416, 0.00023))
+    0.01416 ± 0.00023
+    """
+
+    value: float
+    error: float
+
+    def __str__(self) -> str:
+        if not math.isfinite(self.value):
+            return "–"
+        if not math.isfinite(self.error):
+            return f"{self.value:.4g}"
+        if self.error == 0:
+            return f"{self.value:.4g} ± 0"
+        digits = 1 - math.floor(math.log10(self.error))
+        if abs(self.value) < 1e6 and 0 <= digits <= 8:
+            return f"{self.value:.{digits}f} ± {self.error:.{digits}f}"
+        return f"{self.value:.4g} ± {self.error:.2g}"
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Count, mean and sum of squared deviations: numbers, or arrays of them side by side."""
+
+    count: Any
+    mean: Any
+    squares: Any
+
+    @classmethod
+    def of(cls, values: Floats, axis: int = 0) -> Moments:
+        """The moments of an array along one axis."""
+        count = values.shape[axis]
+        mean = values.sum(axis=axis) / max(count, 1)
+        deviations = values - np.expand_dims(mean, axis)
+        return cls(np.full(np.shape(mean), count), mean, np.sum(deviations**2, axis=axis))
+
+    def merge(self, other: Moments) -> Moments:
+        """Both together, as if they had been seen at once (Chan, Golub and LeVeque, 1979)."""
+        count = self.count + other.count
+        share = np.divide(other.count, count, out=np.zeros(np.shape(count)), where=count > 0)
+        step = other.mean - self.mean
+        squares = self.squares + other.squares + step**2 * self.count * share
+        return Moments(count, self.mean + step * share, squares)
+
+    @property
+    def variance(self) -> Any:
+        """Unbiased; NaN below two values."""
+        return _divided(self.squares, self.count - 1)
+
+    @property
+    def error(self) -> Any:
+        """The standard error of the mean; NaN below two values."""
+        return np.sqrt(_divided(self.variance, self.count))
+
+    def interval(self, level: float = 0.95) -> tuple[Any, Any]:
+        """Student's interval for the mean."""
+        reach = half_widths(self.error, self.count, level)
+        return self.mean - reach, self.mean + reach
+
+
+def half_widths(errors: Any, count: Any, level: float = 0.95) -> Any:
+    """Half of Student's interval from standard errors of means of `count` values each."""
+    upper = 0.5 + level / 2
+    freedom = np.maximum(np.asarray(count, dtype=float) - 1, 1e-9)
+    # Student's and the normal quantile agree to six digits well before a million.
+    factor = np.where(freedom > 1e6, ndtri(upper), stdtrit(np.minimum(freedom, 1e6), upper))
+    return errors * factor
+
+
+def _divided(values: Any, by: Any) -> Any:
+    by = np.asarray(by, dtype=float)
+    return np.divide(values, by, out=np.full(np.shape(values), np.nan), where=by > 0)

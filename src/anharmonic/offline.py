@@ -1,0 +1,190 @@
+"""Gamma of a model that cannot be called from here.
+
+`plan` writes every question to a Parquet file, whoever owns the model answers them
+anywhere, and `collect` turns the answers into the same Scores a direct run would give.
+
+Both run `gamma` itself: once with a model that writes down what it is asked, once with a
+model that reads out the answers. So there is nothing to keep in step.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import narwhals.stable.v1 as nw
+import numpy as np
+
+from anharmonic.errors import InputError, OutputError
+from anharmonic.files import read_data, whole_file
+from anharmonic.meanvalue import gamma
+from anharmonic.models import Predictor, as_model
+from anharmonic.protocols import Array, Floats
+from anharmonic.reductions import Reduction
+from anharmonic.regions import as_region, points
+from anharmonic.scores import Scores
+
+__all__ = ["collect", "plan"]
+
+ARGUMENTS = ("radius", "scale", "rotations", "directions", "bounds", "seed", "batch_size", "columns")
+"""Settings that `collect` hands back to `gamma`."""
+
+
+class _Writer:
+    """A Parquet file that takes its columns from the first rows it is given."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.file: Any = None
+
+    def __enter__(self) -> _Writer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.file is not None:
+            self.file.close()
+
+    def write(self, table: Any) -> None:
+        from pyarrow.parquet import ParquetWriter
+
+        if self.file is None:
+            self.file = ParquetWriter(self.path, table.schema)
+        self.file.write_table(table)
+
+    def describe(self, about: dict[str, Any]) -> None:
+        if self.file is not None:
+            self.file.add_key_value_metadata({"anharmonic": json.dumps(about)})
+
+
+class _Recorder:
+    """A model that writes down what it is asked and answers zero."""
+
+    def __init__(self, writer: Any, names: Sequence[str]) -> None:
+        self.writer, self.names, self.count = writer, names, 0
+
+    def __call__(self, asked: Array) -> Floats:
+        import pyarrow as pa
+
+        many = len(asked)
+        if isinstance(asked, np.ndarray):
+            flat = asked.reshape(many, -1)
+            columns = {name: flat[:, index] for index, name in enumerate(self.names)}
+        else:
+            table = nw.from_native(asked, eager_only=True)
+            columns = {name: table[name].to_arrow() for name in self.names}
+        numbers = np.arange(self.count, self.count + many)
+        self.writer(pa.table({"query": numbers, **columns}))
+        self.count += many
+        return np.zeros(many)
+
+
+class _Reader:
+    """A model that reads out recorded answers, in the order they were asked for."""
+
+    def __init__(self, answers: Array) -> None:
+        self.answers, self.at = answers, 0
+
+    def __call__(self, asked: Array) -> Array:
+        start, self.at = self.at, self.at + len(asked)
+        return self.answers[start : self.at]
+
+
+def plan(
+    data: Any,
+    path: str | os.PathLike[str],
+    *,
+    ball: str = "auto pairs",
+    directions: int | None = None,
+    **arguments: Any,
+) -> Path:
+    """Write the questions of a `gamma` run on `data`: one row each, the features as columns.
+
+    Takes `radius rotations scale reference bounds seed` as `gamma` does. Balls that ask the
+    model first ("auto"), budgets and tolerances cannot be planned.
+    """
+    allowed = {"radius", "rotations", "scale", "reference", "bounds", "seed"}
+    if unknown := set(arguments) - allowed:
+        raise InputError(f"a plan takes {', '.join(sorted(allowed))}, not {', '.join(unknown)}")
+    region = as_region(data)
+    names = region.source.columns if isinstance(region.source, nw.DataFrame) else region.columns
+    fixed = "auto pairs" if ball == "auto" else ball
+    with whole_file(path) as temporary, _Writer(temporary) as writer:
+        recorder = Predictor(_Recorder(writer.write, names), name="planned")
+        scores = gamma(
+            recorder, region, ball=fixed, directions=directions, noise="ignore", **arguments
+        )
+        about = {name: scores.settings[name] for name in ARGUMENTS}
+        writer.describe(about | {"ball": fixed, "points": len(region), "queries": scores.queries})
+    return Path(path)
+
+
+def collect(
+    queries: str | os.PathLike[str],
+    answers: Any,
+    *,
+    output: Any = None,
+    reduction: Reduction | None = None,
+) -> Scores:
+    """Scores from a plan and its answers: a Parquet or CSV file, a DataFrame or an array.
+
+    Answers stand in the order of the queries, or carry their `query` numbers. One column of
+    text is taken as class labels.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        planned = pq.read_table(queries)
+        about = json.loads((planned.schema.metadata or {})[b"anharmonic"])
+    except (pa.ArrowInvalid, KeyError, ValueError) as problem:
+        raise InputError(f"{queries} is no plan: make one with anharmonic gamma plan") from problem
+    outputs, classes = _answers(answers, about["queries"])
+    each = about["queries"] // about["points"]
+    centres = planned.drop_columns("query").take(np.arange(0, about["queries"], each))
+    model = as_model(
+        Predictor(_Reader(outputs), name=Path(queries).name, classes=classes, kind="value"),
+        output="onehot" if classes and output is None else output,
+    )
+    return gamma(
+        model,
+        points(centres, moving=about["columns"]),
+        radius=about["radius"],
+        scale=about["scale"],
+        ball=about["ball"],
+        directions=about["directions"],
+        rotations=about["rotations"],
+        bounds=about["bounds"],
+        seed=about["seed"],
+        batch_size=about["batch_size"],
+        reduction=reduction,
+        noise="ignore",
+    )
+
+
+def _answers(answers: Any, wanted: int) -> tuple[Array, tuple[object, ...] | None]:
+    """Answers as an array in the order of the queries, and the classes where they are text."""
+    if isinstance(answers, str | os.PathLike):
+        answers = read_data(answers)
+    native = nw.from_native(answers, eager_only=True, pass_through=True)
+    if isinstance(native, nw.DataFrame):
+        if "query" in native.columns:
+            native = native.sort("query")
+            numbers = native["query"].to_numpy()
+            if len(numbers) == wanted and not np.array_equal(numbers, np.arange(wanted)):
+                raise OutputError("query numbers repeat or are missing: answer each one once")
+            native = native.drop("query")
+        answers = native.to_numpy()
+    array = np.asarray(answers)
+    if array.ndim == 0 or len(array) != wanted:
+        raise OutputError(
+            f"the plan asks {wanted:,} questions and there are {len(np.atleast_1d(array)):,} "
+            "answers: give one row for each query"
+        )
+    if array.dtype.kind in "OUS":
+        labels = array.reshape(wanted, -1)
+        if labels.shape[1] == 1 and isinstance(labels[0, 0], str):
+            return labels[:, 0], tuple(sorted(set(labels[:, 0].tolist())))
+    return array, None

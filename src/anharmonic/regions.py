@@ -1,0 +1,289 @@
+"""Where to measure: points, a grid, the hull of data, a window of traffic.
+
+A region is points plus what is needed to move them: which columns may move, how to put a
+moved point back into the form the model knows, and the volume where one is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+import narwhals.stable.v1 as nw
+import numpy as np
+from array_api_compat import array_namespace, is_numpy_array, is_torch_array, to_device
+from numpy.typing import ArrayLike
+
+from anharmonic.errors import PointsError, SettingsError, listed
+from anharmonic.protocols import Array, Floats
+from anharmonic.randomness import generator
+
+__all__ = ["Region", "as_region", "grid", "hull", "points", "window"]
+
+DELAUNAY_DIMENSIONS = 5
+DELAUNAY_POINTS = 5_000
+
+
+@dataclass(frozen=True)
+class Region:
+    """Points to measure at, and how to move them.
+
+    `values` (points, n) holds the coordinates that move, whatever the points came as.
+    `columns` names them (or numbers them, for arrays) and `still` those that stay.
+    """
+
+    kind: str
+    source: Any
+    values: Array
+    columns: tuple[str, ...]
+    still: tuple[str, ...] = ()
+    shape: tuple[int, ...] = ()
+    volume: float | None = None
+
+    def __len__(self) -> int:
+        return int(self.values.shape[0])
+
+    @property
+    def dimension(self) -> int:
+        return int(self.values.shape[1])
+
+    @property
+    def one_unit(self) -> bool:
+        """Whether all coordinates share a unit: an image, or a grid given in its own units."""
+        return len(self.shape) > 1 or self.kind == "grid"
+
+    def restored(self, moved: Array, rows: Floats) -> Array:
+        """Moved coordinates (queries, n) of the given rows, in the form the model knows."""
+        if self.shape:
+            return moved.reshape((-1, *self.shape)) if len(self.shape) > 1 else moved
+        if isinstance(self.source, nw.DataFrame):
+            return _restored_table(self, moved, rows)
+        whole = self.source[rows]
+        whole[:, [int(column) for column in self.columns]] = moved
+        return whole
+
+    def holding(self, still: Sequence[str]) -> Region:
+        """The same region with some columns held still."""
+        if not still:
+            return self
+        kept = [index for index, name in enumerate(self.columns) if name not in still]
+        return replace(
+            self,
+            values=self.values[:, kept],
+            columns=tuple(self.columns[index] for index in kept),
+            still=self.still + tuple(still),
+            shape=(),
+        )
+
+
+def as_region(data: Any) -> Region:
+    """A region as it is; anything else as `points`."""
+    return data if isinstance(data, Region) else points(data)
+
+
+def points(data: Any, moving: Sequence[str | int] | None = None) -> Region:
+    """Points given one by one: an array (points, …), a tensor, or a DataFrame.
+
+    In a table numeric columns move and all others stay; `moving` names the ones that may.
+
+    >>> points([[1.0, 2.0], [3.0, 4.0]], moving=[0]).still
+    ('1',)
+    """
+    return _region("points", data, moving)
+
+
+def window(
+    data: Any,
+    last: int | None = None,
+    column: str | None = None,
+    start: Any = None,
+    end: Any = None,
+    moving: Sequence[str | int] | None = None,
+) -> Region:
+    """A stretch of traffic: the `last` rows, or rows whose `column` is in [start, end)."""
+    if column is None:
+        if last is None or last < 1:
+            raise SettingsError("a window needs last=<rows>, or column= with start= and end=")
+        return _region("window", data[-last:], moving)
+    table = nw.from_native(data, eager_only=True)
+    if start is not None:
+        table = table.filter(nw.col(column) >= start)
+    if end is not None:
+        table = table.filter(nw.col(column) < end)
+    return _region("window", table.tail(last) if last else table, moving)
+
+
+def grid(
+    bounds: Sequence[tuple[float, float]], steps: int | Sequence[int], names: Sequence[str] = ()
+) -> Region:
+    """Cell centres of a regular grid in a box, in the box's own units.
+
+    >>> grid([(0, 1), (0, 2)], 2).values.tolist()
+    [[0.25, 0.5], [0.25, 1.5], [0.75, 0.5], [0.75, 1.5]]
+    """
+    counts = [steps] * len(bounds) if isinstance(steps, int) else list(steps)
+    if not bounds or len(counts) != len(bounds) or min(counts) < 1:
+        raise SettingsError("a grid needs one (low, high) and one number of steps for each axis")
+    if any(not low < high for low, high in bounds):
+        raise SettingsError(f"every axis of a grid needs low < high, got {list(bounds)}")
+    axes = [
+        low + (high - low) * (np.arange(count) + 0.5) / count
+        for (low, high), count in zip(bounds, counts, strict=True)
+    ]
+    mesh = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(bounds))
+    volume = float(np.prod([high - low for low, high in bounds]))
+    region = replace(_region("grid", mesh, None), volume=volume)
+    return replace(region, columns=tuple(names)) if names else region
+
+
+def hull(data: Any, count: int, seed: int = 0, method: str = "auto") -> Region:
+    """`count` random points inside the convex hull of the data's numeric columns.
+
+    "uniform" (default for a few dimensions and some thousand points) triangulates, draws
+    evenly by volume and knows the volume. "mix" (otherwise) averages n+1 random data points
+    with random weights: inside the hull in any dimension, denser where the data are.
+    """
+    source = _region("points", data, None)
+    values = host(source.values)
+    many, dimension = values.shape
+    if many < dimension + 1:
+        raise PointsError(f"the hull of {many} points is flat in {dimension} dimensions: add data")
+    if method not in ("auto", "uniform", "mix"):
+        raise SettingsError(f'no way {method!r} to fill a hull: "auto", "uniform" or "mix"')
+    random = generator(seed, 7)
+    few = dimension <= DELAUNAY_DIMENSIONS and many <= DELAUNAY_POINTS
+    volume: float | None = None
+    if method == "uniform" or (method == "auto" and few):
+        corners, volume = _triangulated(values, count, random)
+    else:
+        corners = values[random.integers(many, size=(count, dimension + 1))]
+    weights = random.dirichlet(np.ones(dimension + 1), size=count)
+    inside = np.einsum("ck,ckn->cn", weights, corners)
+    region = replace(_region("hull", inside, None), volume=volume)
+    if source.still:
+        raise SettingsError(
+            f"a hull has numbers only: drop {', '.join(source.still)} or measure at points"
+        )
+    if isinstance(source.source, nw.DataFrame):
+        table = nw.from_dict(
+            {name: inside[:, index] for index, name in enumerate(source.columns)},
+            backend=source.source.implementation,
+        )
+        return replace(region, source=table, columns=source.columns, shape=())
+    return region
+
+
+def _triangulated(
+    values: Floats, count: int, random: np.random.Generator
+) -> tuple[Floats, float]:
+    """Corners of simplices drawn by volume, and the volume of all of them."""
+    from scipy.spatial import Delaunay, QhullError
+
+    if values.shape[1] == 1:
+        ends = np.array([[values.min()], [values.max()]])
+        return np.broadcast_to(ends, (count, 2, 1)), float(np.ptp(values))
+    try:
+        cells = values[Delaunay(values).simplices]
+    except QhullError as problem:
+        raise PointsError(
+            "the data lie in a plane, so their hull has no volume: drop columns that depend "
+            "on others, or use method='mix'"
+        ) from problem
+    edges = cells[:, 1:] - cells[:, :1]
+    sizes = np.abs(np.linalg.det(edges))
+    total = sizes.sum()
+    chosen = random.choice(len(cells), size=count, p=sizes / total)
+    factorial = float(np.prod(np.arange(1, values.shape[1] + 1)))
+    return cells[chosen], float(total / factorial)
+
+
+def host(array: Array) -> Floats:
+    """An array's copy in main memory as float64 (no copy where it is one already)."""
+    if is_torch_array(array):
+        array = to_device(array.detach(), "cpu").double()
+    return np.asarray(array, dtype=np.float64)
+
+
+def _region(kind: str, data: Any, moving: Sequence[str | int] | None) -> Region:
+    native = nw.from_native(data, eager_only=True, pass_through=True)
+    region = (
+        _from_table(kind, native, moving)
+        if isinstance(native, nw.DataFrame)
+        else _from_array(kind, data, moving)
+    )
+    if not len(region):
+        raise PointsError("there are no points: give at least one row")
+    if not region.dimension:
+        raise PointsError("no column can move: numeric columns are needed, or name some in moving=")
+    _finite(region)
+    return region
+
+
+def _from_array(kind: str, data: ArrayLike, moving: Sequence[str | int] | None) -> Region:
+    array: Array = data
+    if not is_torch_array(data):
+        try:
+            array = np.asarray(data)
+            array = array if array.dtype.kind == "f" else array.astype(np.float64)
+        except (TypeError, ValueError) as problem:
+            raise PointsError(
+                "points must be numbers, one row each: give a 2-D array, or a DataFrame when "
+                "some columns are text"
+            ) from problem
+    if array.ndim < 2:
+        raise PointsError(
+            f"points have shape {tuple(array.shape)}: give one row a point, "
+            "for a single point x use x[None, :]"
+        )
+    flat = array.reshape((array.shape[0], int(np.prod(array.shape[1:]))))
+    names = tuple(str(index) for index in range(flat.shape[1]))
+    region = Region(kind, flat, flat, names, shape=tuple(int(size) for size in array.shape[1:]))
+    return region if moving is None else _moving_only(region, [str(name) for name in moving])
+
+
+def _from_table(kind: str, table: Any, moving: Sequence[str | int] | None) -> Region:
+    names = tuple(name for name in table.columns if table[name].dtype.is_numeric())
+    still = tuple(name for name in table.columns if name not in names)
+    values = np.asarray(table.select(names).to_numpy(), dtype=np.float64) if names else None
+    if values is None:
+        raise PointsError("no column is numeric, so nothing can move: encode some as numbers")
+    region = Region(kind, table, values, names, still)
+    return region if moving is None else _moving_only(region, [str(name) for name in moving])
+
+
+def _moving_only(region: Region, moving: list[str]) -> Region:
+    unknown = [name for name in moving if name not in region.columns]
+    if unknown:
+        raise SettingsError(
+            f"cannot move {', '.join(unknown)}: numeric columns are {', '.join(region.columns)}"
+        )
+    return region.holding([name for name in region.columns if name not in moving])
+
+
+def _finite(region: Region) -> None:
+    values = region.values
+    xp = array_namespace(values)
+    # One pass without an array of flags: a sum is finite unless something in it is not.
+    if is_numpy_array(values) and np.isfinite(np.add.reduce(values, axis=None)):
+        return
+    bad = host(xp.any(~xp.isfinite(values), axis=1))
+    rows = np.flatnonzero(bad).tolist()
+    if rows:
+        raise PointsError(
+            f"NaN or infinity in rows {listed(rows)}: drop or fill them, "
+            "or hold the column still with regions.points(…, moving=[…])"
+        )
+
+
+def _restored_table(region: Region, moved: Array, rows: Floats) -> Any:
+    table = cast(Any, region.source)
+    columns = [
+        nw.new_series(name, moved[:, index], backend=table.implementation)
+        for index, name in enumerate(region.columns)
+    ]
+    others = [name for name in table.columns if name not in region.columns]
+    if not others:
+        return nw.to_native(columns[0].to_frame().with_columns(*columns[1:]))
+    kept = nw.maybe_reset_index(table.select(others)[rows.tolist()])
+    return nw.to_native(kept.with_columns(*columns).select(table.columns))

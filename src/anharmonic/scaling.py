@@ -1,0 +1,137 @@
+"""How far a step is: one unit for each feature, and a radius that is small among the data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from anharmonic.errors import PointsError, SettingsError
+from anharmonic.protocols import Array, Floats
+from anharmonic.randomness import generator
+from anharmonic.regions import Region, as_region, host
+
+__all__ = ["limits", "nearest_distance", "radius_of", "scaled"]
+
+FRACTION = 0.5
+TREE_DIMENSIONS = 15
+ASKED, AMONG = 500, 20_000
+
+
+def scaled(
+    region: Region, scale: ArrayLike | str | None, reference: Any
+) -> tuple[Region, Floats, Region]:
+    """The region without constant columns, a unit for each column left, and the reference.
+
+    "auto" takes the standard deviation in the reference data (the points themselves where
+    none are given); an image or a grid is in one unit already; None keeps raw units.
+    """
+    known = region if reference is None else as_region(reference)
+    if reference is not None and known.columns != region.columns:
+        wanted = [name for name in known.columns if name not in region.columns]
+        known = known.holding(wanted)
+        if known.columns != region.columns:
+            raise PointsError(
+                f"the reference has columns {', '.join(known.columns) or 'none'} and the points "
+                f"{', '.join(region.columns)}: give both the same numeric columns"
+            )
+    if scale is None or (isinstance(scale, str) and scale == "auto" and region.one_unit):
+        return region, np.ones(region.dimension), known
+    if isinstance(scale, str):
+        if scale != "auto":
+            raise SettingsError(f'scale {scale!r}: give "auto", None (raw units) or numbers')
+        return _by_spread(region, known)
+    units = np.broadcast_to(np.asarray(scale, dtype=np.float64), (region.dimension,)).copy()
+    if not (np.isfinite(units).all() and (units > 0).all()):
+        raise SettingsError("scale must be positive and finite: hold a column still instead of 0")
+    return region, units, known
+
+
+def _by_spread(region: Region, known: Region) -> tuple[Region, Floats, Region]:
+    spread = host(known.values).std(axis=0)
+    # Rounding leaves a trace of spread in a constant column; a thousandth of a millionth of
+    # its size is no spread.
+    constant = spread <= 1e-12 * np.abs(host(known.values[:1])[0])
+    if constant.all():
+        what = "one point" if len(known) == 1 else "every column is constant"
+        raise PointsError(
+            f"{what}: no scale can be taken from that. Pass reference=<data the model knows>, "
+            "or scale=None and a radius in the features' own units"
+        )
+    still = [name for name, flat in zip(region.columns, constant, strict=True) if flat]
+    return region.holding(still), spread[~constant], known.holding(still)
+
+
+def radius_of(
+    radius: float | str, known: Region, units: Floats, seed: int
+) -> tuple[float, float | None]:
+    """The radius in scaled units, and the nearest-neighbour distance it was taken from."""
+    if isinstance(radius, str):
+        if radius != "auto":
+            raise SettingsError(f'radius {radius!r}: give a number or "auto"')
+        if known.kind == "grid":
+            raise SettingsError(
+                "on a grid the distance between points says nothing about the data: "
+                "give a radius, or reference=<data>"
+            )
+        distance = nearest_distance(known.values, units, seed)
+        return FRACTION * distance, distance
+    number = float(radius)
+    if not (np.isfinite(number) and number > 0):
+        raise SettingsError(f'the radius must be positive and finite, got {radius!r}: try "auto"')
+    return number, None
+
+
+def nearest_distance(values: Array, units: Floats, seed: int = 0) -> float:
+    """Median distance, in units, to the nearest other point, duplicates aside.
+
+    Exact among up to 200,000 points in a few dimensions; otherwise 500 points among 20,000.
+    """
+    random = generator(seed, 8)
+    few = len(units) <= TREE_DIMENSIONS
+    among = host(_some(values, 10 * AMONG if few else AMONG, random)) / units
+    asked = _some(among, 4 * ASKED if few else ASKED, random)
+    if few:
+        from scipy.spatial import KDTree
+
+        distances = KDTree(among).query(asked, k=min(8, len(among)))[0].reshape(len(asked), -1)
+    else:
+        from scipy.spatial.distance import cdist
+
+        distances = cdist(asked, among)
+    smallest = np.where(distances > 0, distances, np.inf).min(axis=1)
+    found = smallest[np.isfinite(smallest)]
+    if not len(found):
+        raise PointsError(
+            "no two points differ, so there is no distance to take a radius from: "
+            "give a radius, or reference=<data>"
+        )
+    return float(np.median(found))
+
+
+def _some(values: Array, count: int, random: np.random.Generator) -> Array:
+    if len(values) <= count:
+        return values
+    return values[np.sort(random.choice(len(values), count, replace=False))]
+
+
+def limits(bounds: Any, region: Region) -> tuple[Floats, Floats] | None:
+    """Lower and upper bounds for each moving column."""
+    if bounds is None:
+        return None
+    try:
+        low, high = bounds
+        lower = np.broadcast_to(np.asarray(low, dtype=np.float64), (region.dimension,))
+        upper = np.broadcast_to(np.asarray(high, dtype=np.float64), (region.dimension,))
+    except (TypeError, ValueError) as problem:
+        raise SettingsError(
+            "bounds are (low, high): numbers, or one for each column that moves"
+        ) from problem
+    if not (lower < upper).all():
+        raise SettingsError(f"every lower bound must be below its upper bound, got {bounds!r}")
+    outside = (host(region.values) < lower) | (host(region.values) > upper)
+    if outside.any():
+        rows = np.flatnonzero(outside.any(axis=1))
+        raise PointsError(f"row {rows[0]} lies outside the bounds already: widen them or drop it")
+    return lower, upper

@@ -1,0 +1,269 @@
+"""Scores: what every measure returns, and all that anything downstream may read.
+
+A frozen table with a value, an error and a signed deviation for each point, the queries
+it cost and the settings to do it again. It knows nothing of models.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from scipy.special import gammaln
+
+from anharmonic.errors import InputError, SettingsError
+from anharmonic.files import whole_file
+from anharmonic.moments import Estimate, Moments, half_widths
+from anharmonic.protocols import Floats
+
+__all__ = ["Scores"]
+
+FORMAT = 1
+COLUMNS = ("value", "error", "squared", "signed", "output", "turns")
+
+
+@dataclass(frozen=True, repr=False)
+class Scores:
+    """One score for each point, with its error and its cost.
+
+    - `values` (points,): the score, never negative for gamma.
+    - `errors` (points,): its standard error, from independent turns of the ball.
+    - `squared` (points,): the score's square without the upward bias of noise; may be below 0.
+    - `signed` (points,) or (points, columns): f(x) minus the mean around x.
+    - `outputs`: f(x) itself, in the same shape as `signed`.
+    - `turns` (points,): how many independent turns each point got.
+    - `queries`: rows the model was asked for, everything included.
+
+    A point that was not finished holds NaN; `complete` says whether there is none.
+    """
+
+    metric: str
+    values: Floats
+    errors: Floats
+    squared: Floats
+    signed: Floats
+    outputs: Floats
+    turns: np.ndarray[Any, np.dtype[np.int64]]
+    queries: int
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def complete(self) -> bool:
+        return bool(np.isfinite(self.values).all())
+
+    @property
+    def moments(self) -> Moments:
+        """Count, mean and spread of the values that are there."""
+        return Moments.of(self.values[np.isfinite(self.values)])
+
+    @property
+    def mean(self) -> float:
+        """The average over the points."""
+        return float(self.moments.mean) if np.isfinite(self.values).any() else float("nan")
+
+    @property
+    def error(self) -> float:
+        """The standard error of `mean` as an estimate for the region the points came from."""
+        return float(self.moments.error)
+
+    @property
+    def ball_error(self) -> float:
+        """The part of the error that more turns would remove: the error for just these points."""
+        errors = self.errors[np.isfinite(self.errors)]
+        return float(np.sqrt(np.sum(errors**2)) / len(errors)) if len(errors) else float("nan")
+
+    @property
+    def floor(self) -> float:
+        """What noise alone would make the mean read where the true value is 0 everywhere."""
+        if self.settings.get("kind") == "onehot":
+            return 0.0  # the share of changed labels cannot be negative, so noise cancels
+        errors = self.errors[np.isfinite(self.errors)]
+        return float(np.sqrt(2 / np.pi) * np.mean(errors)) if len(errors) else float("nan")
+
+    @property
+    def rms(self) -> Estimate:
+        """Root of the mean square, from `squared`: noise does not lift it."""
+        mean = Moments.of(self.squared[np.isfinite(self.squared)])
+        value = float(np.sqrt(max(float(mean.mean), 0.0)))
+        return Estimate(value, float(mean.error) / (2 * value) if value else float("nan"))
+
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        """Interval for the region's mean."""
+        low, high = self.moments.interval(level)
+        return float(low), float(high)
+
+    def intervals(self, level: float = 0.95) -> tuple[Floats, Floats]:
+        """Interval for each point's value; a lower end below 0 is 0.
+
+        Labels change in steps: where no neighbour changed, m queries still leave room for a
+        share of 1 − (1 − level)^(1/m), and the interval says so.
+        """
+        reach = half_widths(self.errors, self.turns, level)
+        if self.settings.get("kind") == "onehot":
+            asked = np.maximum(self.turns * self.settings.get("directions", 1), 1)
+            reach = np.maximum(reach, np.where(self.errors > 0, 0, 1 - (1 - level) ** (1 / asked)))
+        return np.maximum(self.values - reach, 0.0), self.values + reach
+
+    def worst(self, count: int = 10, level: float = 0.95) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """Rows of the largest scores, by the lower end of their intervals, so that a point is
+        not called bad for being noisy."""
+        low = self.intervals(level)[0]
+        usable = np.where(np.isfinite(low), low, np.where(np.isfinite(self.values), 0.0, -1.0))
+        order = np.lexsort((-np.nan_to_num(self.values), -usable))
+        return order[:count].astype(np.int64)
+
+    @property
+    def boundary_density(self) -> Estimate:
+        """Area of the decision boundary for each unit of volume, from scores of labels.
+
+        The average over a flat boundary is r·E|u₁|·A/V (supplement, section 2, in n
+        dimensions), read backwards. Lengths are in the scaled features' units.
+        """
+        classes = self.settings.get("classes")
+        counted = self.settings.get("kind") == "onehot" or (
+            self.settings.get("kind") == "label" and classes is not None and len(classes) == 2
+        )
+        if not counted:
+            raise SettingsError(
+                "the boundary's area is read from labels: measure with output='onehot' "
+                "(or output='label' for two classes)"
+            )
+        n = self.settings["dimension"]
+        along = float(np.exp(gammaln(n / 2) - gammaln((n + 1) / 2)) / np.sqrt(np.pi))
+        reach = self.settings["radius"] * along
+        return Estimate(self.mean / reach, self.error / reach)
+
+    @property
+    def boundary_area(self) -> Estimate:
+        """Estimated area of the decision boundary inside the region, from scores of labels."""
+        density = self.boundary_density
+        volume = self.settings.get("volume")
+        if volume is None:
+            raise SettingsError(
+                "these points have no volume: measure on regions.grid(…) or regions.hull(…), "
+                "or multiply boundary_density by the volume you have in mind"
+            )
+        return Estimate(density.value * volume, density.error * volume)
+
+    def summary(self) -> dict[str, Any]:
+        """The headline as plain numbers, ready for JSON."""
+        low, high = self.interval()
+        return {
+            "metric": self.metric,
+            "points": len(self),
+            "measured": int(np.isfinite(self.values).sum()),
+            "mean": self.mean,
+            "error": self.error,
+            "interval95": [low, high],
+            "noise_floor": self.floor,
+            "rms": list(self.rms),
+            "queries": self.queries,
+            "settings": self.settings,
+        }
+
+    def __repr__(self) -> str:
+        radius = self.settings.get("radius")
+        where = "" if radius is None else f", radius {radius:.4g}"
+        missing = "" if self.complete else f", {int(np.isnan(self.values).sum()):,} unfinished"
+        return (
+            f"<{self.metric} {Estimate(self.mean, self.error)} over {len(self):,} points"
+            f"{missing}, {self.queries:,} queries{where}>"
+        )
+
+    def _repr_html_(self) -> str:
+        cells = {
+            self.metric: Estimate(self.mean, self.error),
+            "points": f"{len(self):,}",
+            "queries": f"{self.queries:,}",
+            "noise alone": f"{self.floor:.2g}",
+            "radius": self.settings.get("radius", "–"),
+            "ball": self.settings.get("ball", "–"),
+            "model": self.settings.get("model", "–"),
+        }
+        rows = "".join(
+            f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
+            f"<td>{html.escape(str(cell))}</td></tr>"
+            for name, cell in cells.items()
+        )
+        return f"<table>{rows}</table>"
+
+    def to_arrow(self) -> Any:
+        """The points as a pyarrow Table, settings in its metadata."""
+        import pyarrow as pa
+
+        arrays = (self.values, self.errors, self.squared, self.signed, self.outputs, self.turns)
+        columns = {
+            name: _listed(array) if array.ndim == 2 else pa.array(array)
+            for name, array in zip(COLUMNS, arrays, strict=True)
+        }
+        about = {
+            "format": FORMAT,
+            "metric": self.metric,
+            "queries": self.queries,
+            "settings": self.settings,
+        }
+        return pa.table(columns).replace_schema_metadata({"anharmonic": json.dumps(about)})
+
+    def to_frame(self, backend: Literal["pandas", "polars", "pyarrow"] | None = None) -> Any:
+        """One row a point, as the first installed of pandas, polars and pyarrow, or as told."""
+        table = self.to_arrow()
+        chosen = backend or next(
+            (name for name in ("pandas", "polars") if find_spec(name)), "pyarrow"
+        )
+        if chosen == "pandas":
+            return table.to_pandas()
+        if chosen == "polars":
+            import polars
+
+            return polars.from_arrow(table)
+        return table
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write Parquet, whole or not at all."""
+        import pyarrow.parquet as pq
+
+        with whole_file(path) as temporary:
+            pq.write_table(self.to_arrow(), temporary)
+        return Path(path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Scores:
+        """Read what `save` wrote."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        try:
+            table = pq.read_table(path)
+            about = json.loads((table.schema.metadata or {})[b"anharmonic"])
+        except (pa.ArrowInvalid, KeyError, ValueError) as problem:
+            raise InputError(
+                f"{path} holds no scores: give a file written by Scores.save or --out"
+            ) from problem
+        if about["format"] > FORMAT:
+            raise InputError(f"{path} was written by a newer version: upgrade anharmonic")
+        columns = [_unlisted(table[name]) for name in COLUMNS]
+        return cls(about["metric"], *columns, about["queries"], about["settings"])
+
+
+def _listed(matrix: Floats) -> Any:
+    import pyarrow as pa
+
+    return pa.FixedSizeListArray.from_arrays(pa.array(matrix.ravel()), matrix.shape[1])
+
+
+def _unlisted(column: Any) -> Any:
+    import pyarrow as pa
+
+    if pa.types.is_fixed_size_list(column.type):
+        flat = column.combine_chunks().flatten().to_numpy(zero_copy_only=False)
+        return np.asarray(flat).reshape(len(column), column.type.list_size)
+    return np.array(column.to_numpy())

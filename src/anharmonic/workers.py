@@ -1,0 +1,97 @@
+"""Executors with the builtin `map`'s signature: hand one to any measure as `map=`.
+
+>>> list(threads(2)(abs, [-1, 2, -3]))
+[1, 2, 3]
+
+Results come in order, and only a few items are under way at once, so a long run holds
+little in memory. Which one: `threads` for models that let go of Python's lock (most that
+compute in C, and servers), `processes` for models in pure Python, `map` itself for models
+that already use every core.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from multiprocessing import get_context
+from typing import Any, TypeVar
+
+from anharmonic.errors import SettingsError
+
+__all__ = ["processes", "serial", "threads"]
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+serial = map
+
+
+@dataclass(frozen=True)
+class threads:  # noqa: N801 - used like the builtin map
+    """Workers in this process, sharing the model."""
+
+    count: int
+
+    def __call__(
+        self, function: Callable[[Item], Result], items: Iterable[Item], /
+    ) -> Iterator[Result]:
+        with ThreadPoolExecutor(self.count) as pool:
+            yield from _ordered(pool, function, items, 2 * self.count)
+
+
+@dataclass(frozen=True)
+class processes:  # noqa: N801 - used like the builtin map
+    """Workers of their own, each with a copy of the model, sent once."""
+
+    count: int
+
+    def __call__(
+        self, function: Callable[[Item], Result], items: Iterable[Item], /
+    ) -> Iterator[Result]:
+        try:
+            packed = pickle.dumps(function)
+        except (pickle.PicklingError, AttributeError, TypeError) as problem:
+            raise SettingsError(
+                f"this model cannot be sent to another process ({problem}): define it at the "
+                "top of a module, or use anharmonic.workers.threads"
+            ) from problem
+        # Forking a process that has run BLAS or OpenMP threads can hang; spawning cannot.
+        with ProcessPoolExecutor(
+            self.count, get_context("spawn"), initializer=_receive, initargs=(packed,)
+        ) as pool:
+            yield from _ordered(pool, _apply, items, 2 * self.count)
+
+
+_received: Callable[[Any], Any] = partial(map)
+
+
+def _receive(packed: bytes) -> None:
+    global _received
+    _received = pickle.loads(packed)
+
+
+def _apply(item: Any) -> Any:
+    return _received(item)
+
+
+def _ordered(
+    pool: Executor, function: Callable[[Any], Any], items: Iterable[Any], ahead: int
+) -> Iterator[Any]:
+    """Results in order with at most `ahead` items under way."""
+    waiting: deque[Future[Any]] = deque()
+    source = iter(items)
+    try:
+        for item in islice(source, ahead):
+            waiting.append(pool.submit(function, item))
+        while waiting:
+            yield waiting.popleft().result()
+            for item in islice(source, 1):
+                waiting.append(pool.submit(function, item))
+    finally:
+        for future in waiting:
+            future.cancel()
