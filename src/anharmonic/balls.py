@@ -80,9 +80,7 @@ def _checked(dimension: int, count: int = 1) -> None:
 def random(dimension: int, count: int) -> Directions:
     """Directions drawn uniformly on the sphere, independently: the papers' baseline."""
     _checked(dimension, count)
-    return Directions(
-        "random", dimension, count, partial(_random, dimension=dimension), fresh=True
-    )
+    return Directions("random", dimension, count, partial(_random, dimension=dimension), fresh=True)
 
 
 def _random(draw: Draw, indices: Array, dimension: int) -> Array:

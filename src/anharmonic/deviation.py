@@ -16,13 +16,11 @@ import numpy as np
 from array_api_compat import array_namespace, device, is_numpy_array
 
 from anharmonic.errors import OutputError, listed
-from anharmonic.protocols import Array, Ball, Draw, Floats, Model
+from anharmonic.protocols import Array, Ball, Draw, Floats, Integers, Model
 from anharmonic.reductions import Reduction, combined, picked
 from anharmonic.regions import Region, host
 
 __all__ = ["Part", "Sphere", "Task", "answers", "measured", "neighbourhood"]
-
-Rows = np.ndarray[Any, np.dtype[np.int64]]
 
 
 @dataclass(frozen=True)
@@ -44,7 +42,7 @@ class Sphere:
 class Task(NamedTuple):
     """Some rows, and the turns of the ball they are due."""
 
-    rows: Rows
+    rows: Integers
     first_turn: int
     turns: int
 
@@ -52,7 +50,7 @@ class Task(NamedTuple):
 class Part(NamedTuple):
     """What a task found: arrays over its rows, ready to be merged with other turns."""
 
-    rows: Rows
+    rows: Integers
     turns: int
     deviations: Floats
     centres: Floats
@@ -87,7 +85,8 @@ def measured(sphere: Sphere, task: Task) -> Part:
             sums = np.zeros((len(task.rows), task.turns, centre.shape[-1]))
         around = picked(sphere.reduction, whole, outputs[:, asked:])
         _accumulate(sums, around, segments, task.first_turn, sphere.ball.paired)
-    assert centre is not None and sums is not None
+    assert centre is not None
+    assert sums is not None
     deviations = centre - sums / sphere.ball.count
     return _part(sphere.reduction, task, deviations, centre.mean(axis=1), queries, clipped)
 
@@ -113,7 +112,7 @@ def _calls(sphere: Sphere, task: Task, repeats: int) -> Iterator[list[Segment]]:
 
 
 def neighbourhood(
-    sphere: Sphere, rows: Rows, segments: list[Segment], centres: int
+    sphere: Sphere, rows: Integers, segments: list[Segment], centres: int
 ) -> tuple[Array, int]:
     """Points to ask for, (rows, centres + directions, n), and how many the bounds moved."""
     start = sphere.model.place(_chunk(sphere.region.values, rows))
@@ -138,7 +137,7 @@ def neighbourhood(
     return xp.clip(points, low, high), int(xp.sum(xp.any(cut, axis=-1)))
 
 
-def _chunk(values: Array, rows: Rows) -> Array:
+def _chunk(values: Array, rows: Integers) -> Array:
     if len(rows) and rows[-1] - rows[0] == len(rows) - 1:
         chunk = values[int(rows[0]) : int(rows[-1]) + 1]
     else:
@@ -154,7 +153,7 @@ def _spread(
     xp: Any, start: Array, steps: Array, turns: int, paired: bool, points: Array, at: int
 ) -> int:
     """Write start ± steps into the points from column `at` on; the column after the last."""
-    many, dimension = start.shape
+    many = len(start)
     width = steps.shape[1] * (2 if paired else 1)
     shaped = steps.reshape((-1, many if len(steps) > 1 else 1, *steps.shape[1:]))
     for turn in range(turns):
@@ -167,7 +166,7 @@ def _spread(
     return at
 
 
-def answers(sphere: Sphere, points: Array, rows: Rows) -> Floats:
+def answers(sphere: Sphere, points: Array, rows: Integers) -> Floats:
     """The model's outputs for points (rows, each, n): checked, (rows, each, columns)."""
     many, each, dimension = points.shape
     flat = points.reshape((many * each, dimension))
@@ -226,9 +225,7 @@ def _part(
         return Part(task.rows, 1, mean, centres, nothing, nothing, queries, clipped)
     without = (turns * mean[:, None] - deviations) / (turns - 1)
     values = combined(reduction, without, np.broadcast_to(centres[:, None], without.shape))
-    squares = (turns - 1) ** 2 * np.sum(
-        (values - values.mean(axis=1, keepdims=True)) ** 2, axis=1
-    )
+    squares = (turns - 1) ** 2 * np.sum((values - values.mean(axis=1, keepdims=True)) ** 2, axis=1)
     # T·g² − (T−1)·mean of the g² without one turn has no bias of order 1/T; for a norm or a
     # number it is the mean product of two different turns, which has none at all.
     unbiased = turns * value**2 - (turns - 1) * np.mean(values**2, axis=1)

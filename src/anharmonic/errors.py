@@ -4,14 +4,14 @@
     ├── InputError            what was handed over cannot be measured
     │   ├── PointsError         the data: empty, not finite, constant, wrong shape
     │   └── SettingsError       an argument: radius, ball, budget, output, …
-    └── ModelError            the model, or what it answered
+    └── ModelError            the model, or what it answered; `.partial` keeps what was done
         ├── NotAModel           this object or file is no model we know
         ├── MissingExtra        the library that reads it is not installed
         ├── UntrustedFile       reading it would run code; say that you trust it
         ├── OutputError         wrong number of rows, NaN, text instead of numbers
         ├── NoisyModel          two identical calls differ, and noise was refused
         ├── RemoteError         a server timed out, failed or answered nonsense
-        └── MeasurementStopped  the model raised midway; `.partial` keeps what was done
+        └── MeasurementStopped  the model itself raised
 
 Every message ends with the next step. `except ah.AnharmonicError` catches them all.
 """
@@ -56,7 +56,9 @@ class SettingsError(InputError):
 
 
 class ModelError(AnharmonicError):
-    """The model, or what it answered."""
+    """The model, or what it answered; raised midway, `partial` holds the scores made so far."""
+
+    partial: Any = None
 
 
 class NotAModel(ModelError, TypeError):
@@ -89,10 +91,7 @@ class RemoteError(ModelError, ConnectionError):
 
 
 class MeasurementStopped(ModelError, RuntimeError):
-    """The model raised, or the run was interrupted; what was finished is in `partial`.
-
-    Give `partial` back as `resume=` to go on from there.
-    """
+    """The model raised an exception of its own. Give `partial` back as `resume=` to go on."""
 
     def __init__(self, message: str, partial: Any) -> None:
         super().__init__(message)

@@ -7,20 +7,18 @@ get how many further turns: all alike, until a tolerance is met, or where a budg
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from anharmonic.deviation import Part
 from anharmonic.errors import SettingsError
 from anharmonic.moments import half_widths
-from anharmonic.protocols import Floats
+from anharmonic.protocols import Floats, Integers
 from anharmonic.reductions import Reduction, combined
 from anharmonic.scores import Scores
 
 __all__ = ["Allowance", "Ledger", "due"]
-
-Counts = np.ndarray[Any, np.dtype[np.int64]]
 
 
 class Ledger:
@@ -28,7 +26,7 @@ class Ledger:
 
     def __init__(self, many: int, reduction: Reduction) -> None:
         self.reduction = reduction
-        self.turns: Counts = np.zeros(many, dtype=np.int64)
+        self.turns: Integers = np.zeros(many, dtype=np.int64)
         self.squares = np.zeros(many)
         self.noise = np.zeros(many)
         self.deviations: Floats | None = None
@@ -62,7 +60,7 @@ class Ledger:
         """Standard errors; NaN below two turns."""
         spare = self.turns * (self.turns - 1)
         ratio = np.divide(self.squares, spare, out=np.full(len(spare), np.nan), where=spare > 0)
-        return np.sqrt(ratio)
+        return cast(Floats, np.sqrt(ratio))
 
     def scores(self, settings: dict[str, Any]) -> Scores:
         """The ledger as the public result."""
@@ -123,7 +121,7 @@ class Allowance:
             )
 
 
-def due(ledger: Ledger, allowance: Allowance) -> Counts:
+def due(ledger: Ledger, allowance: Allowance) -> Integers:
     """Further turns for each point; all zero when the run is done."""
     fresh = ledger.turns == 0
     if fresh.any():
@@ -142,7 +140,7 @@ def _opening(ledger: Ledger, allowance: Allowance, many: int) -> int:
     return max(2, min(allowance.rotations, int(each / allowance.turn_cost / 2)))
 
 
-def _wanted(ledger: Ledger, allowance: Allowance) -> Counts:
+def _wanted(ledger: Ledger, allowance: Allowance) -> Integers:
     """Doubling, for points whose interval is too wide or, with a budget alone, for all."""
     errors = ledger.errors
     if allowance.tolerance is not None:
@@ -153,7 +151,7 @@ def _wanted(ledger: Ledger, allowance: Allowance) -> Counts:
     return np.zeros(len(errors), dtype=np.int64)
 
 
-def _affordable(ledger: Ledger, allowance: Allowance, wanted: Counts) -> Counts:
+def _affordable(ledger: Ledger, allowance: Allowance, wanted: Integers) -> Integers:
     """Share half of what is left in proportion to the spread (Neyman), in powers of two."""
     left = (allowance.budget or 0) - ledger.queries
     fewest = allowance.turn_cost + allowance.part_cost

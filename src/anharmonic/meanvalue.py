@@ -13,10 +13,16 @@ from numpy.typing import ArrayLike
 
 from anharmonic import balls, models
 from anharmonic.deviation import Sphere, Task, measured
-from anharmonic.errors import ModelError, MeasurementStopped, NoisyModel, SettingsError
-from anharmonic.ledger import Allowance, Counts, Ledger, due
+from anharmonic.errors import (
+    InputError,
+    MeasurementStopped,
+    ModelError,
+    NoisyModel,
+    SettingsError,
+)
+from anharmonic.ledger import Allowance, Ledger, due
 from anharmonic.probing import Probe, automatic, probed
-from anharmonic.protocols import Ball, Map
+from anharmonic.protocols import Ball, Integers, Map
 from anharmonic.reductions import Reduction, chosen_reduction
 from anharmonic.regions import as_region
 from anharmonic.rotations import way
@@ -54,7 +60,7 @@ def gamma(
     map: Map = builtins.map,
     progress: Progress | None = None,
 ) -> Scores:
-    """gamma(x) = |f(x) − mean of f on a sphere around x|, at every point, with its error.
+    """Deviation from the mean value, |f(x) − mean of f on a sphere around x|, at every point.
 
     - `model`: anything `as_model` takes. `points`: rows, a DataFrame or a `regions.Region`.
     - `radius`: in scaled units; "auto" is half the median nearest-neighbour distance of the
@@ -83,8 +89,8 @@ def gamma(
     """
     _checked(rotations, directions, budget, tolerance, noise, batch_size)
     asked = models.as_model(model, output=output)
-    region, units, known = scaled(as_region(points), scale, reference)
-    reach, distance = radius_of(radius, known, units, seed)
+    region, units, reference_region = scaled(as_region(points), scale, reference)
+    reach, distance = radius_of(radius, reference_region, units, seed)
     sphere = Sphere(
         model=asked,
         region=region,
@@ -103,6 +109,7 @@ def gamma(
         "classes": None if asked.classes is None else [str(each) for each in asked.classes],
         "reduction": _name(sphere.reduction),
         "region": region.kind,
+        "points": len(region),
         "volume": None if region.volume is None else region.volume / float(np.prod(units)),
         "dimension": region.dimension,
         "radius": reach,
@@ -123,7 +130,8 @@ def gamma(
         ledger.queries = probe.queries
     else:
         ledger = _resumed(resume, settings, sphere.reduction)
-        probe = Probe(*(resume.settings[name] for name in ("noise", "odd_power", "even_power")), 0)
+        known = resume.settings
+        probe = Probe(known["noise"], known["odd_power"], known["even_power"], 0)
     settled = _settled(ball, region.dimension, directions, rotations, probe.pairs_win)
     sphere = replace(sphere, ball=settled, noisy=probe.noise > 0)
     settings |= {
@@ -157,21 +165,22 @@ def _run(
                 ledger.add(part)
                 if progress is not None:
                     progress(ledger.queries, expected)
+    except InputError:
+        raise
     except (ModelError, KeyboardInterrupt) as stop:
-        stop.partial = ledger.scores(_finished(settings, ledger, sphere))  # type: ignore[union-attr]
+        setattr(stop, "partial", ledger.scores(_finished(settings, ledger, sphere)))  # noqa: B010
         raise
     except Exception as problem:
-        partial_scores = ledger.scores(_finished(settings, ledger, sphere))
         done = int((ledger.turns > 0).sum())
         raise MeasurementStopped(
             f"the model raised {type(problem).__name__}: {problem}. {done:,} of "
             f"{len(ledger.turns):,} points are finished and kept in .partial: mend the model "
             "and call again with resume=error.partial",
-            partial_scores,
+            ledger.scores(_finished(settings, ledger, sphere)),
         ) from problem
 
 
-def _tasks(sphere: Sphere, turns: Counts, extra: Counts) -> Iterator[Task]:
+def _tasks(sphere: Sphere, turns: Integers, extra: Integers) -> Iterator[Task]:
     """Batches of rows that are due the same turns."""
     turn_queries = sphere.ball.count + (1 if sphere.noisy else 0)
     waiting = np.flatnonzero(extra)
@@ -184,7 +193,7 @@ def _tasks(sphere: Sphere, turns: Counts, extra: Counts) -> Iterator[Task]:
                 yield Task(rows[start : start + each], first, more)
 
 
-def _cost(extra: Counts, allowance: Allowance) -> int:
+def _cost(extra: Integers, allowance: Allowance) -> int:
     started = int((extra > 0).sum())
     return int(extra.sum()) * allowance.turn_cost + started * allowance.part_cost
 
@@ -234,7 +243,7 @@ def _settled(
 
 def _resumed(resume: Scores, settings: dict[str, Any], reduction: Reduction) -> Ledger:
     """Refuse to mix two different measurements."""
-    same = ("kind", "reduction", "dimension", "radius", "scale", "rotations", "seed")
+    same = ("points", "kind", "reduction", "dimension", "radius", "scale", "rotations", "seed")
     differing = [name for name in same if resume.settings.get(name) != settings[name]]
     if differing:
         raise SettingsError(
@@ -271,7 +280,8 @@ def _checked(
 ) -> None:
     if rotations < 0:
         raise SettingsError(f"rotations counts independent copies of the ball, got {rotations}")
-    for name, number in (("directions", directions), ("budget", budget), ("batch_size", batch_size)):
+    counts = {"directions": directions, "budget": budget, "batch_size": batch_size}
+    for name, number in counts.items():
         if number is not None and number < 1:
             raise SettingsError(f"{name} must be at least 1, got {number}")
     if tolerance is not None and not tolerance > 0:

@@ -29,7 +29,10 @@ from anharmonic.scores import Scores
 
 __all__ = ["collect", "plan"]
 
-ARGUMENTS = ("radius", "scale", "rotations", "directions", "bounds", "seed", "batch_size", "columns")
+ARGUMENTS = (
+    *("radius", "scale", "rotations", "directions"),
+    *("bounds", "seed", "batch_size", "columns"),
+)
 """Settings that `collect` hands back to `gamma`."""
 
 

@@ -13,7 +13,17 @@ from typing import Any, Literal, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Array", "Ball", "DifferentiableModel", "Draw", "Floats", "Integers", "Kind", "Map", "Model"]
+__all__ = [
+    "Array",
+    "Ball",
+    "DifferentiableModel",
+    "Draw",
+    "Floats",
+    "Integers",
+    "Kind",
+    "Map",
+    "Model",
+]
 
 Array = Any
 Floats = NDArray[np.float64]
@@ -94,7 +104,8 @@ class Ball(Protocol):
 
     def draw(self, draw: Draw, indices: Array) -> Array:
         """Directions `indices` (below `count`, or half of it for pairs) for every row and turn
-        of the draw: (rows or 1, len(indices), dimension), the caller's to change."""
+        of the draw: (rows or 1, len(indices), dimension), the caller's to change.
+        """
 
 
 class Map(Protocol):

@@ -45,8 +45,8 @@ def _start(seed: int, purpose: int, turn: int) -> int:
 
 def _words(draw: Draw, purpose: int, positions: Array) -> Array:
     """One random word for each row of the draw and position: (rows, *positions.shape)."""
-    starts = np.array([_start(draw.seed, purpose, int(turn)) for turn in range(draw.turns.max() + 1)])
-    streams = _mixed(draw.rows * _GOLDEN + starts[draw.turns])
+    starts = [_start(draw.seed, purpose, turn) for turn in range(int(draw.turns.max()) + 1)]
+    streams = _mixed(draw.rows * _GOLDEN + np.array(starts)[draw.turns])
     shaped = streams.reshape((-1,) + (1,) * positions.ndim)
     return _mixed(like(draw, shaped) + (positions + 1) * _GOLDEN)
 
@@ -73,7 +73,7 @@ def _uniform(words: Array, draw: Draw) -> Array:
 
 
 def normals(draw: Draw, indices: Array, dimension: int) -> Array:
-    """Independent standard normals, one vector for each row and index: (rows, indices, dimension)."""
+    """Standard normals, one vector for each row and index: (rows, indices, dimension)."""
     xp = array_namespace(draw.like)
     half = (dimension + 1) // 2
     positions = indices[:, None] * half + _range(half, draw)[None, :]
@@ -110,7 +110,7 @@ def integers(draw: Draw, indices: Array, below: int) -> Array:
 
 
 def generator(seed: int, *address: int) -> np.random.Generator:
-    """numpy's generator for whatever is drawn once a run, on the host."""
+    """Numpy's generator for whatever is drawn once a run, on the host."""
     return np.random.default_rng((seed, *address))
 
 

@@ -7,7 +7,7 @@ the averaged deviations of all columns afterwards.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -58,10 +58,10 @@ def combined(reduction: Reduction, deviations: Floats, centres: Floats) -> Float
             )
         return flat.reshape(deviations.shape[:-1])
     if reduction == "angle":
-        return _angle(centres, centres - deviations)
+        return cast(Floats, _angle(centres, centres - deviations))
     if deviations.shape[-1] == 1:
         return deviations[..., 0]
-    return np.sqrt(np.sum(deviations**2, axis=-1))
+    return cast(Floats, np.sqrt(np.sum(deviations**2, axis=-1)))
 
 
 def _angle(one: Floats, other: Floats) -> Any:

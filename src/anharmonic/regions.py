@@ -174,9 +174,7 @@ def hull(data: Any, count: int, seed: int = 0, method: str = "auto") -> Region:
     return region
 
 
-def _triangulated(
-    values: Floats, count: int, random: np.random.Generator
-) -> tuple[Floats, float]:
+def _triangulated(values: Floats, count: int, random: np.random.Generator) -> tuple[Floats, float]:
     """Corners of simplices drawn by volume, and the volume of all of them."""
     from scipy.spatial import Delaunay, QhullError
 

@@ -20,7 +20,7 @@ from scipy.special import gammaln
 from anharmonic.errors import InputError, SettingsError
 from anharmonic.files import whole_file
 from anharmonic.moments import Estimate, Moments, half_widths
-from anharmonic.protocols import Floats
+from anharmonic.protocols import Floats, Integers
 
 __all__ = ["Scores"]
 
@@ -49,7 +49,7 @@ class Scores:
     squared: Floats
     signed: Floats
     outputs: Floats
-    turns: np.ndarray[Any, np.dtype[np.int64]]
+    turns: Integers
     queries: int
     settings: dict[str, Any] = field(default_factory=dict)
 
@@ -104,18 +104,18 @@ class Scores:
     def intervals(self, level: float = 0.95) -> tuple[Floats, Floats]:
         """Interval for each point's value; a lower end below 0 is 0.
 
-        Labels change in steps: where no neighbour changed, m queries still leave room for a
-        share of 1 − (1 − level)^(1/m), and the interval says so.
+        Labels change in steps, so turns that happen to agree prove little: an interval of
+        labels is never narrower than one neighbour's label, more or less, would make it.
         """
-        reach = half_widths(self.errors, self.turns, level)
-        if self.settings.get("kind") == "onehot":
+        errors = self.errors
+        if self.settings.get("kind") in ("onehot", "label"):
             asked = np.maximum(self.turns * self.settings.get("directions", 1), 1)
-            reach = np.maximum(reach, np.where(self.errors > 0, 0, 1 - (1 - level) ** (1 / asked)))
+            errors = np.maximum(errors, 1 / asked)
+        reach = half_widths(errors, self.turns, level)
         return np.maximum(self.values - reach, 0.0), self.values + reach
 
-    def worst(self, count: int = 10, level: float = 0.95) -> np.ndarray[Any, np.dtype[np.int64]]:
-        """Rows of the largest scores, by the lower end of their intervals, so that a point is
-        not called bad for being noisy."""
+    def worst(self, count: int = 10, level: float = 0.95) -> Integers:
+        """Rows of the largest scores, by the lower ends of their intervals: noise is no guilt."""
         low = self.intervals(level)[0]
         usable = np.where(np.isfinite(low), low, np.where(np.isfinite(self.values), 0.0, -1.0))
         order = np.lexsort((-np.nan_to_num(self.values), -usable))
@@ -250,11 +250,23 @@ class Scores:
             ) from problem
         if about["format"] > FORMAT:
             raise InputError(f"{path} was written by a newer version: upgrade anharmonic")
-        columns = [_unlisted(table[name]) for name in COLUMNS]
-        return cls(about["metric"], *columns, about["queries"], about["settings"])
+        values, errors, squared, signed, outputs, turns = (
+            _unlisted(table[name]) for name in COLUMNS
+        )
+        return cls(
+            metric=about["metric"],
+            values=values,
+            errors=errors,
+            squared=squared,
+            signed=signed,
+            outputs=outputs,
+            turns=turns,
+            queries=about["queries"],
+            settings=about["settings"],
+        )
 
 
-def _listed(matrix: Floats) -> Any:
+def _listed(matrix: Any) -> Any:
     import pyarrow as pa
 
     return pa.FixedSizeListArray.from_arrays(pa.array(matrix.ravel()), matrix.shape[1])

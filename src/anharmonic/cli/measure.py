@@ -99,7 +99,7 @@ def run(
                 rotations=rotations,
                 reduction=_number(reduction),
                 scale=_scale(scale),
-                reference=None if reference is None else _chosen(read_data(reference), columns, drop),
+                reference=_reference(reference, columns, drop),
                 bounds=_pair(bounds),
                 budget=budget,
                 tolerance=tolerance,
@@ -143,7 +143,7 @@ def plan_command(
         radius=_radius(radius),
         rotations=rotations,
         scale=_scale(scale),
-        reference=None if reference is None else _chosen(read_data(reference), columns, drop),
+        reference=_reference(reference, columns, drop),
         bounds=_pair(bounds),
         seed=seed,
     )
@@ -191,6 +191,10 @@ def _chosen(table: Any, columns: str | None, drop: str | None) -> Any:
     if missing:
         raise InputError(f"no column {', '.join(missing)}: there are {', '.join(native.columns)}")
     return native.select([name for name in wanted if name not in (_split(drop) or [])]).to_native()
+
+
+def _reference(path: Path | None, columns: str | None, drop: str | None) -> Any:
+    return None if path is None else _chosen(read_data(path), columns, drop)
 
 
 def _split(names: str | None) -> list[str] | None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.table import Table
@@ -96,13 +97,12 @@ def _worst(scores: Scores) -> Table:
     for name in ("row", scores.metric, "95% interval", "output"):
         table.add_column(name, justify="right")
     for row in scores.worst(WORST).tolist():
-        output = scores.outputs[row]
-        shown = f"{output:.4g}" if output.ndim == 0 else ", ".join(f"{each:.3g}" for each in output[:4])
+        outputs = np.atleast_1d(scores.outputs[row])[:4]
         table.add_row(
             str(row),
             str(Estimate(scores.values[row], scores.errors[row])),
             f"{low[row]:.4g} … {high[row]:.4g}",
-            shown,
+            ", ".join(f"{each:.3g}" for each in outputs),
         )
     return table
 

@@ -1,0 +1,147 @@
+"""Models kept in files, and names of Python objects: opened here, adapted elsewhere."""
+
+from __future__ import annotations
+
+import importlib
+import pickle
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from anharmonic.errors import MissingExtra, ModelError, NotAModel, UntrustedFile
+
+__all__ = ["ACCEPTED", "load", "load_attribute"]
+
+ACCEPTED: Final = (
+    "a function on arrays; a fitted scikit-learn, XGBoost, LightGBM or CatBoost model; a torch "
+    "module; an ONNX session; http(s)://HOST/v2/models/NAME; package.module:attribute; a file "
+    ".onnx, .skops, .joblib, .pkl (the last two with trust), .ubj or .json (XGBoost), .txt "
+    "(LightGBM), .cbm (CatBoost)"
+)
+ATTRIBUTE: Final = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
+
+
+def load(path: Path, trust: bool) -> object:
+    """The model in a file; one whose reading would run code only with `trust`."""
+    if not path.is_file():
+        raise NotAModel(f"There is no file {path}: check the path. Accepted: {ACCEPTED}.")
+    read = READERS.get(path.suffix.lower())
+    if read is None:
+        raise NotAModel(f"{path} is no model file by its name. Accepted: {ACCEPTED}.")
+    try:
+        return read(path, trust)
+    except ModelError:
+        raise
+    except ModuleNotFoundError as error:
+        raise NotAModel(
+            f"{path} needs {error.name}, which is not installed: install what the model was saved "
+            "with."
+        ) from error
+    except Exception as error:  # every format fails on garbage in its own way
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise NotAModel(
+            f"{path} cannot be read as a {path.suffix} model ({reason}): save the model again. "
+            f"Accepted: {ACCEPTED}."
+        ) from error
+
+
+def load_attribute(name: str) -> object | None:
+    """The object that `package.module:attribute` names; None if the text is no such name.
+
+    >>> load_attribute("math:tau")
+    6.283185307179586
+    """
+    if not ATTRIBUTE.fullmatch(name):
+        return None
+    module, _, attribute = name.partition(":")
+    try:
+        found: object = importlib.import_module(module)
+    except Exception as error:  # importing runs the module, which may raise anything
+        raise NotAModel(
+            f"{name}: importing {module} failed ({type(error).__name__}: {error}). Check the name, "
+            "and that the module can be imported from here."
+        ) from error
+    for part in attribute.split("."):
+        if not hasattr(found, part):
+            raise NotAModel(f"{name}: {module} has no {attribute}. Check the name.")
+        found = getattr(found, part)
+    return found
+
+
+def _read_pickle(path: Path, trust: bool) -> object:
+    if not trust:
+        raise UntrustedFile(
+            f"{path} is a pickle, and opening a pickle runs whatever code it contains: if you made "
+            "it or trust who did, say so with trust=True (--trust), or save the model as .skops "
+            "or .onnx."
+        )
+    try:
+        import joblib
+    except ImportError as error:
+        if path.suffix.lower() == ".joblib":
+            raise MissingExtra("joblib", "sklearn") from error
+        with path.open("rb") as file:
+            return pickle.load(file)
+    return joblib.load(path)
+
+
+def _read_skops(path: Path, trust: bool) -> object:
+    try:
+        import skops.io
+    except ImportError as error:
+        raise MissingExtra("skops", "sklearn") from error
+    unknown = skops.io.get_untrusted_types(file=path)
+    if unknown and not trust:
+        raise UntrustedFile(
+            f"{path} contains types that may run code when opened: {', '.join(unknown)}. If you "
+            "made it or trust who did, say so with trust=True (--trust)."
+        )
+    return skops.io.load(path, trusted=unknown)
+
+
+def _read_onnx(path: Path, trust: bool) -> object:
+    from anharmonic.models.onnx import Graph
+
+    graph = Graph(path)
+    _ = graph.session
+    return graph
+
+
+def _read_xgboost(path: Path, trust: bool) -> object:
+    try:
+        import xgboost
+    except ImportError as error:
+        raise MissingExtra("xgboost", "xgboost") from error
+    return xgboost.Booster(model_file=str(path))
+
+
+def _read_lightgbm(path: Path, trust: bool) -> object:
+    try:
+        import lightgbm
+    except ImportError as error:
+        raise MissingExtra("lightgbm", "lightgbm") from error
+    return lightgbm.Booster(model_file=str(path))
+
+
+def _read_catboost(path: Path, trust: bool) -> object:
+    try:
+        import catboost
+    except ImportError as error:
+        raise MissingExtra("catboost", "catboost") from error
+    return catboost.CatBoost().load_model(str(path))
+
+
+Reader = Callable[[Path, bool], Any]
+
+READERS: Final[Mapping[str, Reader]] = {
+    ".onnx": _read_onnx,
+    ".skops": _read_skops,
+    ".joblib": _read_pickle,
+    ".pkl": _read_pickle,
+    ".pickle": _read_pickle,
+    ".ubj": _read_xgboost,
+    ".json": _read_xgboost,
+    ".txt": _read_lightgbm,
+    ".cbm": _read_catboost,
+}

@@ -1,0 +1,27 @@
+"""Any function from an array of points to an array of outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from anharmonic.models.answers import Answers, scored
+from anharmonic.protocols import Array
+
+__all__ = ["function_answers"]
+
+
+def function_answers(function: Callable[[Array], Array]) -> Answers:
+    """A function's outputs as they are; asked for probabilities, they are taken as logits.
+
+    >>> import numpy as np
+    >>> function_answers(np.tanh).name
+    'tanh'
+    """
+    return Answers(_name(function), scored(function))
+
+
+def _name(function: object) -> str:
+    while isinstance(function, partial):
+        function = function.func
+    return str(getattr(function, "__name__", type(function).__name__))

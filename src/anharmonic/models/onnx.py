@@ -1,0 +1,182 @@
+"""ONNX graphs: a file, its bytes or an open session."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from anharmonic.errors import MissingExtra, NotAModel, PointsError
+from anharmonic.models.answers import Answers, Way, scored
+from anharmonic.models.outputs import log
+from anharmonic.models.predictor import Chain, on_host
+from anharmonic.protocols import Array, Kind
+
+__all__ = ["Graph", "onnx_answers"]
+
+TYPES: Final[dict[str, type]] = {
+    "tensor(float)": np.float32,
+    "tensor(double)": np.float64,
+    "tensor(float16)": np.float16,
+    "tensor(int64)": np.int64,
+    "tensor(int32)": np.int32,
+    "tensor(bool)": np.bool_,
+    "tensor(uint8)": np.uint8,
+    "tensor(string)": np.str_,
+}
+FLOATS: Final = ("tensor(float)", "tensor(double)", "tensor(float16)")
+
+
+def onnx_answers(source: Any) -> Answers:
+    """A graph's float output; the label and probabilities of a classifier's where it has both."""
+    graph = source if isinstance(source, Graph) else Graph(source)
+    scores, labels = graph.outputs
+    if scores is None:
+        return Answers(graph.name, {"label": GraphCall(graph, labels or 0)}, where=on_host)
+    call = GraphCall(graph, scores)
+    if labels is None:
+        return Answers(graph.name, scored(call), where=on_host)
+    classes, sums_to_one = _tried(graph, scores)
+    ways: dict[Kind, Way] = scored(call)
+    if sums_to_one:
+        ways = {"probability": call, "logit": Chain((call, log))}
+    ways["label"] = GraphCall(graph, labels)
+    return Answers(graph.name, ways, classes, on_host)
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """An ONNX graph; the session, which no pickle can hold, is opened again where it is needed."""
+
+    source: Any
+
+    @cached_property
+    def session(self) -> Any:
+        try:
+            import onnxruntime
+        except ImportError as error:
+            raise MissingExtra("onnxruntime", "onnx") from error
+        if isinstance(self.source, onnxruntime.InferenceSession):
+            return self.source
+        wanted = ("CUDAExecutionProvider", "CPUExecutionProvider")
+        usable = [name for name in wanted if name in onnxruntime.get_available_providers()]
+        source = str(self.source) if isinstance(self.source, Path) else self.source
+        try:
+            return onnxruntime.InferenceSession(source, providers=usable)
+        except Exception as error:  # onnxruntime raises a dozen unrelated classes
+            raise NotAModel(
+                f"{self.name} cannot be read as an ONNX graph ({str(error).splitlines()[0]}): "
+                "export the model to ONNX again."
+            ) from error
+
+    @property
+    def name(self) -> str:
+        return self.source.name if isinstance(self.source, Path) else "onnx"
+
+    @cached_property
+    def outputs(self) -> tuple[int | None, int | None]:
+        """Which output holds scores and which labels."""
+        kinds = [output.type for output in self.session.get_outputs()]
+        maps = [at for at, kind in enumerate(kinds) if kind.startswith("seq(map")]
+        scores = [*maps, *(at for at, kind in enumerate(kinds) if kind in FLOATS)]
+        labels = [at for at in range(len(kinds)) if at not in scores]
+        return next(iter(scores), None), next(iter(labels), None)
+
+    def __getstate__(self) -> dict[str, Any]:
+        source = self.source
+        if not isinstance(source, Path | bytes):
+            # The session has no public way back to the graph it was made from.
+            source = source._model_bytes or Path(source._model_path)
+        return {"source": source}
+
+
+@dataclass(frozen=True, eq=False)
+class GraphCall:
+    """One output of a graph: (rows, columns), or (rows,) as the graph has it."""
+
+    graph: Graph
+    output: int
+
+    def __call__(self, points: Array) -> Array:
+        session = self.graph.session
+        feed = _feed(session.get_inputs(), on_host(points))
+        rows = len(next(iter(feed.values())))
+        step = session.get_inputs()[0].shape[:1]
+        size = step[0] if step and isinstance(step[0], int) else rows
+        wanted = [session.get_outputs()[self.output].name]
+        parts = []
+        for start in range(0, rows, max(size, 1)):
+            # A graph exported for a fixed batch gets the last row again to fill it.
+            take = np.minimum(np.arange(start, start + size), rows - 1)
+            batch = feed if size == rows else {name: data[take] for name, data in feed.items()}
+            parts.append(_matrix(session.run(wanted, batch)[0]))
+        return np.concatenate(parts)[:rows]
+
+
+def _feed(inputs: list[Any], points: Array) -> dict[str, NDArray[Any]]:
+    """Points as the graph's inputs: one array, or one (rows, 1) a column by name."""
+    if len(inputs) == 1 and (isinstance(points, np.ndarray) or inputs[0].shape[-1:] != [1]):
+        return {inputs[0].name: _cast(np.asarray(points), inputs[0])}
+    frame = nw.from_native(points, eager_only=True, pass_through=True)
+    if not isinstance(frame, nw.DataFrame):
+        raise PointsError(
+            f"The ONNX graph takes {len(inputs)} inputs ({', '.join(i.name for i in inputs)}): "
+            "pass points as a DataFrame with a column for each."
+        )
+    missing = [wanted.name for wanted in inputs if wanted.name not in frame.columns]
+    if missing:
+        raise PointsError(
+            f"The ONNX graph takes a column {missing[0]!r} that the points do not have: "
+            f"rename the columns to {', '.join(i.name for i in inputs)}."
+        )
+    return {i.name: _cast(frame[i.name].to_numpy().reshape(-1, 1), i) for i in inputs}
+
+
+def _cast(values: NDArray[Any], wanted: Any) -> NDArray[Any]:
+    try:
+        cast: NDArray[Any] = values.astype(TYPES.get(wanted.type, np.float32), copy=False)
+    except ValueError as error:
+        raise PointsError(
+            f"The ONNX graph's input {wanted.name!r} is {wanted.type} and the points do not "
+            f"convert to that ({error}): pass numbers."
+        ) from error
+    return np.ascontiguousarray(cast)
+
+
+def _matrix(answer: Any) -> NDArray[Any]:
+    """A list of dictionaries, as ZipMap makes them, as (rows, classes)."""
+    if isinstance(answer, list):
+        return np.asarray([list(row.values()) for row in answer])
+    return np.asarray(answer)
+
+
+def _tried(graph: Graph, output: int) -> tuple[tuple[object, ...] | None, bool]:
+    """The classes a graph names, and whether its scores are probabilities, from one row.
+
+    Nothing written in the graph tells: exporters call margins "probabilities" as well.
+    """
+    from onnxruntime import RunOptions
+
+    wanted = graph.session.get_outputs()[output]
+    quiet = RunOptions()
+    quiet.log_severity_level = 4
+    feed: dict[str, NDArray[Any]] = {
+        each.name: np.zeros(
+            [size if isinstance(size, int) else 1 for size in each.shape],
+            TYPES.get(each.type, np.float32),
+        )
+        for each in graph.session.get_inputs()
+    }
+    try:
+        answer = graph.session.run([wanted.name], feed, quiet)[0]
+    except Exception:  # a row of zeros need not be a legal one: the name is all there is
+        return None, "prob" in wanted.name.lower()
+    scores = _matrix(answer)
+    classes = tuple(answer[0]) if isinstance(answer, list) else None
+    sums_to_one = scores.min() >= 0 and np.allclose(scores.sum(axis=-1), 1.0, atol=1e-3)
+    return classes, bool(scores.ndim == 2 and sums_to_one)

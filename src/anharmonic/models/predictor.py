@@ -1,0 +1,64 @@
+"""What every adapter leaves behind: a function, and what is known about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from array_api_compat import is_torch_array
+
+from anharmonic.protocols import Array, Kind
+
+__all__ = ["Chain", "Predictor", "as_they_are", "on_host"]
+
+
+def as_they_are(points: Array) -> Array:
+    """Leave the points alone."""
+    return points
+
+
+def on_host(points: Array) -> Array:
+    """Bring a torch tensor to the host as a numpy array; leave everything else alone."""
+    if not is_torch_array(points):
+        return points
+    return np.asarray(points.detach().cpu().numpy())
+
+
+@dataclass(frozen=True)
+class Chain:
+    """Functions applied one after the other; unlike a closure it can be pickled."""
+
+    steps: tuple[Callable[[Array], Array], ...]
+
+    def __call__(self, points: Array) -> Array:
+        for step in self.steps:
+            points = step(points)
+        return points
+
+
+@dataclass(frozen=True)
+class Predictor:
+    """A model as a function: points (rows, …) in, outputs (rows,) or (rows, columns) out.
+
+    It pickles whenever the model it wraps does, so it can be sent to worker processes.
+
+    >>> import numpy as np
+    >>> model = Predictor(np.sum, name="sum")
+    >>> float(model(np.ones((2, 3)))), model.kind
+    (6.0, 'value')
+    """
+
+    predict: Callable[[Array], Array]
+    name: str
+    kind: Kind = "value"
+    classes: tuple[object, ...] | None = None
+    where: Callable[[Array], Array] = as_they_are
+    batch_size: int | None = None
+
+    def __call__(self, points: Array) -> Array:
+        return self.predict(points)
+
+    def place(self, points: Array) -> Array:
+        """Copy points to where the model lives, in the precision it computes in."""
+        return self.where(points)

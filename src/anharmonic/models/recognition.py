@@ -1,0 +1,112 @@
+"""Anything that predicts, recognised by its class and adapted; no framework is imported for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final, cast, get_args
+
+from anharmonic.errors import NotAModel
+from anharmonic.models.answers import Answers, answers_of, predictor
+from anharmonic.models.files import ACCEPTED, load, load_attribute
+from anharmonic.models.function import function_answers
+from anharmonic.models.onnx import Graph, onnx_answers
+from anharmonic.models.predictor import Predictor
+from anharmonic.models.remote import remote_answers
+from anharmonic.models.sklearn import estimator_answers, sklearn_answers
+from anharmonic.models.torch import torch_answers
+from anharmonic.models.trees import catboost_answers, lightgbm_answers, xgboost_answers
+from anharmonic.protocols import Kind, Model
+
+__all__ = ["as_model"]
+
+# By the package a class, or one it inherits from, was defined in. Boosters come first, because
+# they inherit from scikit-learn as well.
+ADAPTERS: Final[Mapping[str, Callable[[Any], Answers]]] = {
+    "xgboost": xgboost_answers,
+    "lightgbm": lightgbm_answers,
+    "catboost": catboost_answers,
+    "onnxruntime": onnx_answers,
+    "torch": torch_answers,
+    "sklearn": sklearn_answers,
+}
+
+
+def as_model(
+    source: Any,
+    output: object = None,
+    classes: Sequence[object] | None = None,
+    trust: bool = False,
+    timeout: float = 30.0,
+) -> Model:
+    """Make a model of anything that predicts: points (rows, …) in, outputs (rows[, columns]) out.
+
+    `source` is a function on arrays, a fitted estimator, a torch module, an ONNX session or
+    file, a model file (pickles only with `trust`), `package.module:attribute`, or an http(s)
+    address speaking the Open Inference Protocol v2, asked with `timeout` in seconds.
+
+    `output` is None (probabilities where a model has them, else margins, else values), or
+    "probability", "logit", "label", "onehot", a column number, a class, or a function of the
+    natural outputs. The raw outputs of functions, torch, ONNX and servers are taken as logits.
+    `classes` names the classes of a model that does not know them, in column order.
+
+    >>> import numpy as np
+    >>> model = as_model(lambda points: points @ np.eye(2), output="label", classes=(5, 9))
+    >>> model(np.array([[3.0, 1.0], [1.0, 3.0]])), model.kind
+    (array([5., 9.]), 'label')
+    """
+    if isinstance(source, str | Path):
+        return _named(source, output, classes, trust, timeout)
+    if not _is_model(source):
+        return predictor(_adapted(source), output, classes)
+    if output is None and classes is None:
+        return cast(Model, source)
+    if output is None and source.kind == "label":  # already chosen: not to become one-hot rows
+        output = "label"
+    return predictor(answers_of(source), output, classes)
+
+
+def _named(
+    source: str | Path,
+    output: object,
+    classes: Sequence[object] | None,
+    trust: bool,
+    timeout: float,
+) -> Model:
+    """The model that an address, a Python name or a path stands for."""
+    if isinstance(source, str) and source.lower().startswith(("http://", "https://")):
+        return predictor(remote_answers(source, timeout), output, classes)
+    path = Path(source).expanduser()
+    named = None if path.exists() else load_attribute(str(source))
+    found = load(path, trust) if named is None else named
+    if isinstance(found, str | Path):  # a name of a name could go round in circles
+        raise NotAModel(f"{source} is text, not a model: pass {found} itself.")
+    model = as_model(found, output, classes)
+    if named is None and isinstance(model, Predictor):
+        return replace(model, name=path.stem)
+    return model
+
+
+def _adapted(source: Any) -> Answers:
+    if isinstance(source, Graph | bytes):
+        return onnx_answers(source)
+    if isinstance(source, type):
+        raise NotAModel(f"{source.__name__} is a class: pass a fitted instance of it.")
+    roots = {ancestor.__module__.partition(".")[0] for ancestor in type(source).__mro__}
+    for root, adapt in ADAPTERS.items():
+        if root in roots and (root != "sklearn" or hasattr(source, "predict")):
+            return adapt(source)
+    if hasattr(source, "predict"):
+        return estimator_answers(source)
+    if callable(source):
+        return function_answers(source)
+    raise NotAModel(f"A {type(source).__name__} is no model. Accepted: {ACCEPTED}.")
+
+
+def _is_model(source: Any) -> bool:
+    """Whether something has the shape of `protocols.Model` already."""
+    facts = ("name", "classes", "place", "batch_size")
+    instance = callable(source) and not isinstance(source, type)
+    shaped = instance and all(hasattr(source, fact) for fact in facts)
+    return shaped and getattr(source, "kind", None) in get_args(Kind)

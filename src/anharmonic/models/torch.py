@@ -1,0 +1,127 @@
+"""torch modules: on their own device, in eval mode and without gradients, left as found."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from array_api_compat import is_torch_array
+
+from anharmonic.errors import MissingExtra, NotAModel, OutputError
+from anharmonic.models.answers import Answers, scored
+from anharmonic.protocols import Array
+
+__all__ = ["torch_answers"]
+
+Module = Any
+
+
+def torch_answers(module: Module) -> Answers:
+    """A module's outputs as a detached tensor; asked for probabilities, taken as logits."""
+    try:
+        import torch
+    except ImportError as error:
+        raise MissingExtra("torch", "torch") from error
+    if not isinstance(module, torch.nn.Module):
+        raise NotAModel(
+            f"A {type(module).__name__} is no model: pass a torch.nn.Module or a function."
+        )
+    return Answers(type(module).__name__, scored(Forward(module)), where=Place(module))
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """Points as a tensor on the device and in the precision of the module's first float.
+
+    A module without any parameter or buffer takes tensors where and as they are.
+    """
+
+    module: Module
+
+    def __call__(self, points: Array) -> Array:
+        import torch
+
+        if not is_torch_array(points):
+            array = np.ascontiguousarray(points)
+            # torch.tensor copies, so an array that must not be written to stays untouched.
+            points = torch.tensor(array if array.dtype.kind == "f" else array.astype(np.float64))
+        for held in chain(self.module.parameters(), self.module.buffers()):
+            if held.is_floating_point():
+                return points.to(device=held.device, dtype=held.dtype)
+        return points
+
+
+@dataclass(frozen=True, eq=False)
+class Forward:
+    """One forward pass that leaves no trace: modes and gradient state are as before."""
+
+    module: Module
+
+    def __call__(self, points: Array) -> Array:
+        import torch
+
+        points = Place(self.module)(points)
+        with _evaluating(self.module), torch.no_grad():
+            return _tensor(self.module(points)).detach()
+
+
+def _tensor(answer: Any) -> Array:
+    """The tensor of scores in what a module returned."""
+    if is_torch_array(answer):
+        return answer
+    if isinstance(answer, Mapping) and answer:
+        return _tensor(answer["logits"] if "logits" in answer else next(iter(answer.values())))
+    if hasattr(answer, "logits"):
+        return _tensor(answer.logits)
+    if isinstance(answer, tuple | list) and answer:
+        return _tensor(answer[0])
+    raise OutputError(
+        f"The module answers a {type(answer).__name__}, not a tensor: wrap it in a function that "
+        "returns the tensor to measure."
+    )
+
+
+@dataclass
+class Borrowed:
+    """A module's training flags as they were before the first of `callers` came."""
+
+    callers: int
+    flags: list[tuple[Module, bool]]
+
+
+_lock = threading.Lock()
+_borrowed: dict[int, Borrowed] = {}
+
+
+@contextmanager
+def _evaluating(module: Module) -> Iterator[None]:
+    """Eval mode while anyone is inside; the last one out restores every submodule's own flag.
+
+    Counted across threads, or the first to leave would switch training on under the others.
+    Flags are set one by one because `eval()` may be overridden to do what cannot be undone.
+    """
+    with _lock:
+        held = _borrowed.get(id(module))
+        if held is None:
+            held = Borrowed(0, [(part, part.training) for part in module.modules()])
+            _borrowed[id(module)] = held
+            _set_training((part, False) for part, training in held.flags if training)
+        held.callers += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            held.callers -= 1
+            if held.callers == 0:
+                del _borrowed[id(module)]
+                _set_training((part, True) for part, training in held.flags if training)
+
+
+def _set_training(flags: Iterator[tuple[Module, bool]]) -> None:
+    for part, training in flags:
+        part.training = training
