@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose
 from scipy.stats import ortho_group
 
 import anharmonic as ah
+from anharmonic.asking import Pace, Question
 from anharmonic.deviation import Sphere, Task, measured
 from anharmonic.ledger import Ledger
 from anharmonic.moments import Moments
@@ -128,15 +129,14 @@ def test_moments_merge_in_any_order(one, two, three):
 def test_turns_merge_in_any_order(lengths, seed):
     dimension, x = 4, as_points(cloud(4, seed))
     sphere = Sphere(
-        model=ah.as_model(network(dimension, seed)),
-        region=x,
+        question=Question(ah.as_model(network(dimension, seed)), x, Pace(1000)),
         ball=ah.balls.rotated(ah.balls.simplex(dimension)),
         radius=0.7,
         units=np.ones(dimension),
         limits=None,
         reduction="norm",
         seed=seed,
-        batch_size=1000,
+        chunk=1000,
     )
     rows = np.arange(len(x))
     whole, pieces = Ledger(len(x), "norm"), Ledger(len(x), "norm")

@@ -10,33 +10,36 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from array_api_compat import array_namespace, device, is_numpy_array
 
-from anharmonic.errors import OutputError, listed
-from anharmonic.protocols import Array, Ball, Draw, Floats, Integers, Model
+from anharmonic.asking import Question, answers
+from anharmonic.protocols import Array, Ball, Draw, Floats, Integers
 from anharmonic.reductions import Reduction, combined, picked
-from anharmonic.regions import Region, host
+from anharmonic.regions import Region
 
-__all__ = ["Part", "Sphere", "Task", "answers", "measured", "neighbourhood"]
+__all__ = ["Part", "Segment", "Sphere", "Task", "measured", "neighbourhood"]
 
 
 @dataclass(frozen=True)
 class Sphere:
-    """All that a batch needs: what to ask, around what, how far, in which directions."""
+    """All that a chunk of points needs: whom to ask, how far around, in which directions."""
 
-    model: Model
-    region: Region
+    question: Question
     ball: Ball
     radius: float
     units: Floats
     limits: tuple[Floats, Floats] | None
     reduction: Reduction
     seed: int
-    batch_size: int
+    chunk: int
     noisy: bool = False
+
+    @property
+    def region(self) -> Region:
+        return self.question.region
 
 
 class Task(NamedTuple):
@@ -74,28 +77,29 @@ def measured(sphere: Sphere, task: Task) -> Part:
     sums: Floats | None = None
     queries = clipped = 0
     repeats = task.turns if sphere.noisy else 1
-    for segments in _calls(sphere, task, repeats):
+    for segments in _pieces(sphere, task, repeats):
         asked = repeats if centre is None else 0
         points, cut = neighbourhood(sphere, task.rows, segments, asked)
-        outputs = answers(sphere, points, task.rows)
+        outputs = answers(sphere.question, points, task.rows)
         queries, clipped = queries + outputs.shape[0] * outputs.shape[1], clipped + cut
         if centre is None or sums is None:
             whole = outputs[:, :asked].mean(axis=1)
             centre = picked(sphere.reduction, whole, outputs[:, :asked])
             sums = np.zeros((len(task.rows), task.turns, centre.shape[-1]))
         around = picked(sphere.reduction, whole, outputs[:, asked:])
-        _accumulate(sums, around, segments, task.first_turn, sphere.ball.paired)
+        # As a product this sum is several times faster than numpy's over a middle axis.
+        sums += np.matmul(_members(task, segments, sphere.ball.paired), around)
     assert centre is not None
     assert sums is not None
     deviations = centre - sums / sphere.ball.count
     return _part(sphere.reduction, task, deviations, centre.mean(axis=1), queries, clipped)
 
 
-def _calls(sphere: Sphere, task: Task, repeats: int) -> Iterator[list[Segment]]:
-    """Group a task's directions into model calls that keep to the batch size."""
+def _pieces(sphere: Sphere, task: Task, repeats: int) -> Iterator[list[Segment]]:
+    """Group a task's directions into pieces that fit in memory."""
     half = sphere.ball.count // 2 if sphere.ball.paired else sphere.ball.count
     each = 2 if sphere.ball.paired else 1
-    a_row = sphere.batch_size // len(task.rows)
+    a_row = sphere.chunk // len(task.rows)
     room, free = max(1, a_row // each), max(1, (a_row - repeats) // each)
     segments: list[Segment] = []
     for turn in range(task.first_turn, task.first_turn + task.turns):
@@ -115,7 +119,7 @@ def neighbourhood(
     sphere: Sphere, rows: Integers, segments: list[Segment], centres: int
 ) -> tuple[Array, int]:
     """Points to ask for, (rows, centres + directions, n), and how many the bounds moved."""
-    start = sphere.model.place(_chunk(sphere.region.values, rows))
+    start = sphere.question.model.place(_chunk(sphere.region.values, rows))
     xp = array_namespace(start)
     width = sum(stop - first for _, first, stop in segments) * (2 if sphere.ball.paired else 1)
     shape = (len(rows), centres + width, sphere.region.dimension)
@@ -166,46 +170,11 @@ def _spread(
     return at
 
 
-def answers(sphere: Sphere, points: Array, rows: Integers) -> Floats:
-    """The model's outputs for points (rows, each, n): checked, (rows, each, columns)."""
-    many, each, dimension = points.shape
-    flat = points.reshape((many * each, dimension))
-    whole = sphere.region.restored(flat, np.repeat(rows, each))
-    answer = sphere.model(whole)
-    try:
-        outputs = host(answer)
-    except (TypeError, ValueError) as problem:
-        raise OutputError(
-            "the model's answers are not numbers: choose what to measure with output=, "
-            "for text labels output='onehot' and classes=[…]"
-        ) from problem
-    if outputs.ndim == 0 or outputs.shape[0] != many * each:
-        raise OutputError(
-            f"the model was asked for {many * each} rows and gave shape {outputs.shape}: "
-            "it must return one row of outputs for each point"
-        )
-    outputs = outputs.reshape(many, each, -1)
-    if not np.isfinite(outputs.sum()):
-        bad = rows[~np.isfinite(outputs).all(axis=(1, 2))].tolist()
-        if bad:
-            raise OutputError(
-                f"the model gave NaN or infinity at or near rows {listed(bad)}: leave them "
-                "out, or give bounds= so that their neighbours stay legal"
-            )
-    return outputs
-
-
-def _accumulate(
-    sums: Floats, around: Floats, segments: list[Segment], first_turn: int, paired: bool
-) -> None:
-    at = 0
-    for (start, stop), same in groupby(segments, key=lambda segment: segment[1:]):
-        turns = [segment.turn - first_turn for segment in same]
-        width = (stop - start) * (2 if paired else 1)
-        block = around[:, at : at + width * len(turns)]
-        shaped = block.reshape(len(block), len(turns), width, block.shape[-1])
-        sums[:, turns[0] : turns[-1] + 1] += shaped.sum(axis=2)
-        at += width * len(turns)
+def _members(task: Task, segments: list[Segment], paired: bool) -> Floats:
+    """Which of the directions asked for belong to which turn: (turns, directions) of 0 and 1."""
+    widths = [(stop - start) * (2 if paired else 1) for _, start, stop in segments]
+    turns = np.repeat([segment.turn - task.first_turn for segment in segments], widths)
+    return cast(Floats, (np.arange(task.turns)[:, None] == turns).astype(np.float64))
 
 
 def _part(

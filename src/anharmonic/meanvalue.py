@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from anharmonic import balls, models
+from anharmonic.asking import Pace, Question
 from anharmonic.deviation import Sphere, Task, measured
 from anharmonic.errors import (
     InputError,
@@ -35,7 +36,9 @@ Progress = Callable[[int, int], None]
 """Called with queries made so far and queries expected in all."""
 
 CHUNK_BYTES = 1 << 22
-LARGEST_BATCH = 8192
+LARGEST_CHUNK = 16384
+TASK_SECONDS = 1.0
+"""How long a task may take, so that progress shows and little is lost when a model fails."""
 
 
 def gamma(
@@ -92,15 +95,14 @@ def gamma(
     region, units, reference_region = scaled(as_region(points), scale, reference)
     reach, distance = radius_of(radius, reference_region, units, seed)
     sphere = Sphere(
-        model=asked,
-        region=region,
+        question=Question(asked, region, _pace(asked.batch_size, batch_size)),
         ball=balls.random(region.dimension, 1),
         radius=reach,
         units=units,
         limits=limits(bounds, region),
         reduction=chosen_reduction(reduction, asked.kind),
         seed=seed,
-        batch_size=batch_size or _batch(region.dimension, asked.batch_size),
+        chunk=batch_size or _chunk(region.dimension),
     )
     settings: dict[str, Any] = {
         "model": asked.name,
@@ -122,7 +124,6 @@ def gamma(
         "budget": budget,
         "tolerance": tolerance,
         "seed": seed,
-        "batch_size": sphere.batch_size,
     }
     if resume is None:
         ledger = Ledger(len(region), sphere.reduction)
@@ -181,16 +182,18 @@ def _run(
 
 
 def _tasks(sphere: Sphere, turns: Integers, extra: Integers) -> Iterator[Task]:
-    """Batches of rows that are due the same turns."""
+    """Rows that are due the same turns, as many at a time as fit in memory and a second."""
     turn_queries = sphere.ball.count + (1 if sphere.noisy else 0)
     waiting = np.flatnonzero(extra)
     for first in np.unique(turns[waiting]).tolist():
         begun = waiting[turns[waiting] == first]
         for more in np.unique(extra[begun]).tolist():
             rows = begun[extra[begun] == more]
-            each = max(1, sphere.batch_size // (more * turn_queries + 1))
-            for start in range(0, len(rows), each):
-                yield Task(rows[start : start + each], first, more)
+            while len(rows):
+                room = sphere.question.pace.within(TASK_SECONDS, sphere.chunk)
+                each = max(1, room // (more * turn_queries + 1))
+                yield Task(rows[:each], first, more)
+                rows = rows[each:]
 
 
 def _cost(extra: Integers, allowance: Allowance) -> int:
@@ -260,10 +263,15 @@ def _finished(settings: dict[str, Any], ledger: Ledger, sphere: Sphere) -> dict[
     return done
 
 
-def _batch(dimension: int, wanted: int | None) -> int:
-    """As many rows a call as keep one batch of points in a few megabytes."""
-    fitting = max(64, min(LARGEST_BATCH, CHUNK_BYTES // (8 * dimension)))
-    return fitting if wanted is None else min(fitting, wanted)
+def _chunk(dimension: int) -> int:
+    """As many points at a time as fill a few megabytes."""
+    return max(64, min(LARGEST_CHUNK, CHUNK_BYTES // (8 * dimension)))
+
+
+def _pace(of_model: int | None, told: int | None) -> Pace:
+    """Calls of the size we are told, or the model asks for, or that prove best."""
+    size = told or of_model
+    return Pace(LARGEST_CHUNK) if size is None else Pace(size, settled=True)
 
 
 def _name(thing: Any) -> str | int:

@@ -31,7 +31,7 @@ __all__ = ["collect", "plan"]
 
 ARGUMENTS = (
     *("radius", "scale", "rotations", "directions"),
-    *("bounds", "seed", "batch_size", "columns"),
+    *("bounds", "seed", "columns"),
 )
 """Settings that `collect` hands back to `gamma`."""
 
@@ -140,9 +140,9 @@ def collect(
     import pyarrow.parquet as pq
 
     try:
+        about = json.loads(pq.read_metadata(queries).metadata[b"anharmonic"])
         planned = pq.read_table(queries)
-        about = json.loads((planned.schema.metadata or {})[b"anharmonic"])
-    except (pa.ArrowInvalid, KeyError, ValueError) as problem:
+    except (pa.ArrowInvalid, FileNotFoundError, KeyError, ValueError) as problem:
         raise InputError(f"{queries} is no plan: make one with anharmonic gamma plan") from problem
     outputs, classes = _answers(answers, about["queries"])
     each = about["queries"] // about["points"]
@@ -161,7 +161,6 @@ def collect(
         rotations=about["rotations"],
         bounds=about["bounds"],
         seed=about["seed"],
-        batch_size=about["batch_size"],
         reduction=reduction,
         noise="ignore",
     )

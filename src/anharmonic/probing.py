@@ -13,7 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from anharmonic import balls
-from anharmonic.deviation import Segment, Sphere, answers, neighbourhood
+from anharmonic.asking import answers
+from anharmonic.deviation import Segment, Sphere, neighbourhood
 from anharmonic.protocols import Ball, Floats
 from anharmonic.randomness import generator
 from anharmonic.reductions import picked
@@ -50,11 +51,11 @@ def probed(sphere: Sphere, parity: bool) -> Probe:
     ball = balls.pairs(balls.random(sphere.region.dimension, DIRECTIONS))
     sphere = replace(sphere, ball=ball)
     once, _ = neighbourhood(sphere, rows, [], 1)
-    first, second = (answers(sphere, once, rows)[:, 0] for _ in range(2))
+    first, second = (answers(sphere.question, once, rows)[:, 0] for _ in range(2))
     if not parity:
         return Probe(_noise(first, second), 0.0, 0.0, 2 * len(rows))
     around, _ = neighbourhood(sphere, rows, [Segment(0, 0, DIRECTIONS)], 0)
-    outputs = picked(sphere.reduction, first, answers(sphere, around, rows))
+    outputs = picked(sphere.reduction, first, answers(sphere.question, around, rows))
     centre = picked(sphere.reduction, first, first)
     odd, even = _parts(outputs[:, :DIRECTIONS], outputs[:, DIRECTIONS:], centre[:, None])
     return Probe(_noise(first, second), odd, even, QUERIES * len(rows))

@@ -16,7 +16,7 @@ from array_api_compat import array_namespace, is_numpy_array, is_torch_array, to
 from numpy.typing import ArrayLike
 
 from anharmonic.errors import PointsError, SettingsError, listed
-from anharmonic.protocols import Array, Floats
+from anharmonic.protocols import Array, Floats, Integers
 from anharmonic.randomness import generator
 
 __all__ = ["Region", "as_region", "grid", "hull", "points", "window"]
@@ -53,7 +53,7 @@ class Region:
         """Whether all coordinates share a unit: an image, or a grid given in its own units."""
         return len(self.shape) > 1 or self.kind == "grid"
 
-    def restored(self, moved: Array, rows: Floats) -> Array:
+    def restored(self, moved: Array, rows: Integers) -> Array:
         """Moved coordinates (queries, n) of the given rows, in the form the model knows."""
         if self.shape:
             return moved.reshape((-1, *self.shape)) if len(self.shape) > 1 else moved
@@ -274,7 +274,7 @@ def _finite(region: Region) -> None:
         )
 
 
-def _restored_table(region: Region, moved: Array, rows: Floats) -> Any:
+def _restored_table(region: Region, moved: Array, rows: Integers) -> Any:
     table = cast(Any, region.source)
     columns = [
         nw.new_series(name, moved[:, index], backend=table.implementation)

@@ -28,7 +28,7 @@ __all__ = ["rotate", "way"]
 
 OWN = 6
 SHARED = 256
-ROWS_PER_DIMENSION = 32
+ROWS_PER_DIMENSION = 64
 
 
 def way(dimension: int) -> str:

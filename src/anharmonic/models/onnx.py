@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -36,17 +36,26 @@ def onnx_answers(source: Any) -> Answers:
     """A graph's float output; the label and probabilities of a classifier's where it has both."""
     graph = source if isinstance(source, Graph) else Graph(source)
     scores, labels = graph.outputs
+    where = partial(_placed, graph=graph)
     if scores is None:
-        return Answers(graph.name, {"label": GraphCall(graph, labels or 0)}, where=on_host)
+        return Answers(graph.name, {"label": GraphCall(graph, labels or 0)}, where=where)
     call = GraphCall(graph, scores)
     if labels is None:
-        return Answers(graph.name, scored(call), where=on_host)
+        return Answers(graph.name, scored(call), where=where)
     classes, sums_to_one = _tried(graph, scores)
     ways: dict[Kind, Way] = scored(call)
     if sums_to_one:
         ways = {"probability": call, "logit": Chain((call, log))}
     ways["label"] = GraphCall(graph, labels)
-    return Answers(graph.name, ways, classes, on_host)
+    return Answers(graph.name, ways, classes, where)
+
+
+def _placed(points: Array, graph: Graph) -> Array:
+    """Points in the precision of the graph's one input, so that none are converted in calls."""
+    inputs = graph.session.get_inputs()
+    single = len(inputs) == 1 and inputs[0].type in ("tensor(float)", "tensor(double)")
+    array = on_host(points)
+    return array.astype(TYPES[inputs[0].type], copy=False) if single else array
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,200 @@
+"""The command line, in processes of its own, as a user runs it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from skl2onnx import to_onnx
+from sklearn.datasets import load_iris
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+
+import anharmonic as ah
+
+PROGRAM = Path(sys.executable).with_name("anharmonic")
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("cli")
+    data = load_iris(as_frame=True)
+    joblib.dump(
+        HistGradientBoostingClassifier(max_iter=10).fit(data.data, data.target),
+        folder / "model.joblib",
+    )
+    smooth = LogisticRegression(max_iter=500).fit(data.data.to_numpy(), data.target)
+    one = data.data.to_numpy()[:1].astype(np.float32)
+    graph = to_onnx(smooth, one, options={"zipmap": False})
+    (folder / "model.onnx").write_bytes(graph.SerializeToString())
+    data.frame.to_csv(folder / "points.csv", index=False)
+    np.save(folder / "points.npy", data.data.to_numpy())
+    (folder / "mine.py").write_text(
+        "import numpy as np\n"
+        "calls = 0\n"
+        "def total(x):\n    return np.tanh(np.asarray(x)).sum(axis=1)\n"
+        "def fragile(x):\n"
+        "    global calls\n    calls += 1\n"
+        "    if calls > 6:\n        raise RuntimeError('the server is gone')\n"
+        "    return total(x)\n"
+    )
+    return folder
+
+
+def run(folder, *arguments, code=0):
+    environment = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1", "TERM": "dumb"}
+    done = subprocess.run(
+        [PROGRAM, *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env=environment,
+        check=False,
+    )
+    assert done.returncode == code, done.stderr
+    return done
+
+
+def test_a_table_for_people(files):
+    done = run(files, "gamma", "--model", "model.onnx", "--data", "points.npy")
+    for words in ("mean gamma", "±", "queries", "nearest distance", "95% interval"):
+        assert words in done.stdout
+    assert "queries/s" in done.stderr
+
+
+def test_json_for_machines_and_a_file_for_later(files, tmp_path):
+    out = tmp_path / "scores.parquet"
+    done = run(
+        files,
+        "gamma",
+        "--model",
+        "model.joblib",
+        "--trust",
+        "--data",
+        "points.csv",
+        "--drop",
+        "target",
+        "--radius",
+        "0.5",
+        "--output",
+        "onehot",
+        "--out",
+        str(out),
+        "--json",
+    )
+    found = json.loads(done.stdout)
+    scores = ah.Scores.load(out)
+    assert found["mean"] == scores.mean
+    assert found["queries"] == scores.queries
+    assert found["settings"]["kind"] == "onehot"
+    frame = pd.read_csv(files / "points.csv").drop(columns="target")
+    direct = ah.gamma(joblib.load(files / "model.joblib"), frame, radius=0.5, output="onehot")
+    np.testing.assert_array_equal(scores.values, direct.values)
+
+
+def test_a_function_by_name_with_workers(files):
+    common = ["gamma", "--model", "mine:total", "--data", "points.npy", "--json"]
+    ways = ([], ["--threads", "2"], ["--processes", "2"])
+    alone, *shared = (json.loads(run(files, *common, *way).stdout) for way in ways)
+    assert alone["mean"] > 0
+    for other in shared:
+        assert other == alone
+
+
+def test_a_pickle_is_not_opened_without_trust(files):
+    done = run(files, "gamma", "--model", "model.joblib", "--data", "points.npy", code=1)
+    assert "--trust" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "--model and --data"),
+        (["--model", "model.onnx", "--data", "none.csv"], "no file"),
+        (["--model", "points.csv", "--data", "points.npy"], "Accepted"),
+        (["--model", "model.onnx", "--data", "points.npy", "--radius", "big"], "number"),
+        (["--model", "model.onnx", "--data", "points.npy", "--bounds", "7"], "two numbers"),
+        (["--model", "model.onnx", "--data", "points.npy", "--drop", "x"], "named columns"),
+        (["--model", "model.onnx", "--data", "points.csv", "--drop", "x"], "no column x"),
+        (["--model", "http://127.0.0.1:9/v2/models/m", "--data", "points.npy"], "127.0.0.1"),
+    ],
+)
+def test_mistakes_end_in_one_line_and_code_1(files, arguments, words):
+    done = run(files, "gamma", *arguments, code=1)
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+def test_what_was_finished_is_kept_and_resumed(files, tmp_path):
+    out = tmp_path / "scores.parquet"
+    common = ["--data", "points.npy", "--batch-size", "200", "--out", str(out)]
+    done = run(files, "gamma", "--model", "mine:fragile", *common, code=1)
+    assert "the server is gone" in done.stderr
+    kept = tmp_path / "scores.partial.parquet"
+    assert not out.exists()
+    assert str(kept) in done.stderr.replace("\n", "")
+    run(files, "gamma", "--model", "mine:total", *common, "--resume", str(kept))
+    run(files, "gamma", "--model", "mine:total", *common[:-1], str(tmp_path / "whole.parquet"))
+    whole = ah.Scores.load(tmp_path / "whole.parquet")
+    np.testing.assert_array_equal(ah.Scores.load(out).values, whole.values)
+
+
+def test_plan_and_collect(files, tmp_path):
+    queries, answers = tmp_path / "q.parquet", tmp_path / "a.parquet"
+    done = run(
+        files, "gamma", "plan", "--data", "points.csv", "--drop", "target", "--out", str(queries)
+    )
+    assert "collect" in done.stderr
+    asked = pd.read_parquet(queries)
+    model = joblib.load(files / "model.joblib")
+    outputs = model.predict_proba(asked.drop(columns="query"))
+    pd.DataFrame(outputs, columns=["a", "b", "c"]).to_parquet(answers)
+    collected = json.loads(
+        run(files, "gamma", "collect", str(queries), str(answers), "--json").stdout
+    )
+    direct = json.loads(
+        run(
+            files,
+            "gamma",
+            "--model",
+            "model.joblib",
+            "--trust",
+            "--data",
+            "points.csv",
+            "--drop",
+            "target",
+            "--ball",
+            "auto pairs",
+            "--json",
+        ).stdout
+    )
+    assert collected["mean"] == direct["mean"]
+    assert collected["error"] == direct["error"]
+
+
+def test_the_demo_tells_the_overfit_models_apart(files):
+    rows = {row["model"]: row for row in json.loads(run(files, "demo", "--json").stdout)}
+    assert rows["GBDT-2"]["gamma"] > 2 * rows["GBDT-1"]["gamma"]
+    assert rows["MLP-2"]["gamma"] > 1.2 * rows["MLP-1"]["gamma"]
+    for row in rows.values():
+        assert row["gamma"] == pytest.approx(row["paper"], rel=0.35)
+
+
+def test_help_needs_no_framework():
+    code = (
+        "import sys, anharmonic.cli\n"
+        "heavy = {'torch', 'sklearn', 'pandas', 'xgboost', 'lightgbm', 'catboost', 'onnxruntime',"
+        " 'httpx', 'pyarrow'}\n"
+        "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

@@ -1,0 +1,51 @@
+"""The public surface is a list; changing it means changing this test."""
+
+from __future__ import annotations
+
+import inspect
+
+import anharmonic as ah
+
+NAMES = {
+    "AnharmonicError",
+    "Scores",
+    "as_model",
+    "balls",
+    "collect",
+    "errors",
+    "gamma",
+    "plan",
+    "regions",
+    "workers",
+}
+PARAMETERS = [
+    *("model", "points", "radius", "ball", "directions", "rotations", "output", "reduction"),
+    *("scale", "reference", "bounds", "budget", "tolerance", "noise", "resume", "batch_size"),
+    *("seed", "map", "progress"),
+]
+
+
+def test_the_public_names_are_these():
+    assert set(ah.__all__) == NAMES
+    shown = {name for name in vars(ah) if not name.startswith("_")}
+    modules = {name for name in shown if inspect.ismodule(getattr(ah, name))}
+    assert shown - modules == NAMES - modules
+
+
+def test_no_module_has_the_name_of_a_function_beside_it():
+    for name in NAMES:
+        thing = getattr(ah, name)
+        if not inspect.ismodule(thing):
+            assert not thing.__module__.endswith(f".{name}")
+
+
+def test_gamma_takes_these():
+    assert list(inspect.signature(ah.gamma).parameters) == PARAMETERS
+
+
+def test_everything_public_is_documented():
+    for name in NAMES:
+        assert inspect.getdoc(getattr(ah, name))
+    for room in (ah.balls, ah.regions, ah.workers, ah.errors):
+        for name in room.__all__:
+            assert inspect.getdoc(getattr(room, name)), name
