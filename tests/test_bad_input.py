@@ -147,6 +147,13 @@ def test_what_was_finished_is_kept_and_resumed(tmp_path):
     assert resumed.complete
 
 
+def test_a_model_that_raises_at_once_is_named():
+    with pytest.raises(MeasurementStopped, match="ZeroDivisionError") as stop:
+        ah.gamma(Fragile(0, ZeroDivisionError("oh")), POINTS)
+    assert np.isnan(stop.value.partial.values).all()
+    assert isinstance(stop.value.__cause__, ZeroDivisionError)
+
+
 def test_an_interrupt_keeps_what_was_finished():
     with pytest.raises(KeyboardInterrupt) as stop:
         ah.gamma(Fragile(8, KeyboardInterrupt()), POINTS, batch_size=200)
@@ -168,8 +175,10 @@ def test_resuming_another_measurement_is_refused():
     scores = ah.gamma(total, POINTS, radius=0.5)
     with pytest.raises(SettingsError, match="another radius"):
         ah.gamma(total, POINTS, radius=0.6, resume=scores)
-    with pytest.raises(SettingsError, match="points"):
-        ah.gamma(total, POINTS[:5], radius=0.5, scale=[1, 1, 1], resume=scores)
+    with pytest.raises(SettingsError, match="another points"):
+        ah.gamma(total, POINTS[:5], radius=0.5, resume=scores)
+    with pytest.raises(SettingsError, match="another ball"):
+        ah.gamma(total, POINTS, radius=0.5, ball="simplex", resume=scores)
 
 
 def test_every_error_is_ours_and_says_what_to_do():

@@ -63,7 +63,9 @@ class Ledger:
         return cast(Floats, np.sqrt(ratio))
 
     def scores(self, settings: dict[str, Any]) -> Scores:
-        """The ledger as the public result."""
+        """The ledger as the public result; with bounds, also the share of queries they moved."""
+        if settings.get("bounds") is not None:
+            settings = settings | {"clipped": self.clipped / max(1, self.queries)}
         many = len(self.turns)
         deviations = np.zeros((many, 1)) if self.deviations is None else self.deviations
         centres = np.zeros((many, 1)) if self.centres is None else self.centres
@@ -82,7 +84,7 @@ class Ledger:
             outputs=(centres + unknown)[:, 0] if narrow else centres + unknown,
             turns=self.turns.copy(),
             queries=self.queries,
-            settings=settings,
+            settings=dict(settings),
         )
 
     @classmethod
@@ -97,6 +99,7 @@ class Ledger:
         ledger.squares = np.nan_to_num(scores.errors**2 * turns * (turns - 1))
         ledger.noise = np.nan_to_num((scores.values**2 - scores.squared) * turns)
         ledger.queries = scores.queries
+        ledger.clipped = round(scores.settings.get("clipped", 0.0) * scores.queries)
         return ledger
 
 

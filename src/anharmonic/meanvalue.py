@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
@@ -92,8 +93,8 @@ def gamma(
     """
     _checked(rotations, directions, budget, tolerance, noise, batch_size)
     asked = models.as_model(model, output=output)
-    region, units, reference_region = scaled(as_region(points), scale, reference)
-    reach, distance = radius_of(radius, reference_region, units, seed)
+    region, units, known = scaled(as_region(points), scale, reference)
+    reach, distance = radius_of(radius, known, units, seed)
     sphere = Sphere(
         question=Question(asked, region, _pace(asked.batch_size, batch_size)),
         ball=balls.random(region.dimension, 1),
@@ -104,81 +105,91 @@ def gamma(
         seed=seed,
         chunk=batch_size or _chunk(region.dimension),
     )
+    ledger = (
+        Ledger(len(region), sphere.reduction)
+        if resume is None
+        else Ledger.resumed(resume, sphere.reduction)
+    )
     settings: dict[str, Any] = {
-        "model": asked.name,
-        "kind": asked.kind,
         "output": output if isinstance(output, str | int | None) else _name(output),
-        "classes": None if asked.classes is None else [str(each) for each in asked.classes],
-        "reduction": _name(sphere.reduction),
-        "region": region.kind,
-        "points": len(region),
-        "volume": None if region.volume is None else region.volume / float(np.prod(units)),
-        "dimension": region.dimension,
-        "radius": reach,
         "nearest_distance": distance,
-        "scale": units.tolist(),
-        "columns": list(region.columns),
-        "still": list(region.still),
-        "bounds": None if sphere.limits is None else [edge.tolist() for edge in sphere.limits],
         "rotations": rotations,
         "budget": budget,
         "tolerance": tolerance,
-        "seed": seed,
     }
-    if resume is None:
-        ledger = Ledger(len(region), sphere.reduction)
-        probe = _probe(sphere, ball, noise)
-        ledger.queries = probe.queries
-    else:
-        ledger = _resumed(resume, settings, sphere.reduction)
-        known = resume.settings
-        probe = Probe(known["noise"], known["odd_power"], known["even_power"], 0)
-    settled = _settled(ball, region.dimension, directions, rotations, probe.pairs_win)
-    sphere = replace(sphere, ball=settled, noisy=probe.noise > 0)
-    settings |= {
-        "ball": settled.name,
-        "directions": settled.count,
-        "rotation": way(region.dimension) if "rotated" in settled.name else None,
+    with _keeping(ledger, settings):
+        probe = _probe(sphere, ball, noise, resume)
+        ledger.queries += probe.queries
+        settled = _settled(ball, region.dimension, directions, rotations, probe.pairs_win)
+        sphere = replace(sphere, ball=settled, noisy=probe.noise > 0)
+        settings |= _described(sphere, probe)
+        if resume is not None:
+            _check_same(resume.settings, settings)
+        allowance = _allowance(sphere, rotations, budget, tolerance)
+        allowance.check(int((ledger.turns == 0).sum()), ledger.queries)
+        _run(sphere, ledger, allowance, map, progress)
+    return ledger.scores(settings)
+
+
+def _described(sphere: Sphere, probe: Probe) -> dict[str, Any]:
+    """All that is needed to do it again, and what was chosen along the way."""
+    model, region, ball = sphere.question.model, sphere.region, sphere.ball
+    volume = region.volume
+    return {
+        "model": model.name,
+        "kind": model.kind,
+        "classes": None if model.classes is None else [str(each) for each in model.classes],
+        "reduction": _name(sphere.reduction),
+        "region": region.kind,
+        "points": len(region),
+        "volume": None if volume is None else volume / float(np.prod(sphere.units)),
+        "dimension": region.dimension,
+        "radius": sphere.radius,
+        "scale": sphere.units.tolist(),
+        "columns": list(region.columns),
+        "still": list(region.still),
+        "bounds": None if sphere.limits is None else [edge.tolist() for edge in sphere.limits],
+        "ball": ball.name,
+        "directions": ball.count,
+        "rotation": way(region.dimension) if ball.name.startswith("rotated") else None,
         "odd_power": probe.odd,
         "even_power": probe.even,
         "noise": probe.noise,
+        "seed": sphere.seed,
     }
-    allowance = _allowance(sphere, rotations, budget, tolerance)
-    allowance.check(int((ledger.turns == 0).sum()), ledger.queries)
-    _run(sphere, ledger, allowance, settings, map, progress)
-    return ledger.scores(_finished(settings, ledger, sphere))
 
 
-def _run(
-    sphere: Sphere,
-    ledger: Ledger,
-    allowance: Allowance,
-    settings: dict[str, Any],
-    map: Map,
-    progress: Progress | None,
-) -> None:
-    """Rounds of tasks until nobody is due more; whatever stops it, what was done is kept."""
+@contextmanager
+def _keeping(ledger: Ledger, settings: dict[str, Any]) -> Iterator[None]:
+    """Whatever stops a run, what was finished goes along with the error."""
     try:
-        while (extra := due(ledger, allowance)).any():
-            expected = ledger.queries + _cost(extra, allowance)
-            tasks = _tasks(sphere, ledger.turns.copy(), extra)
-            for part in map(partial(measured, sphere), tasks):
-                ledger.add(part)
-                if progress is not None:
-                    progress(ledger.queries, expected)
+        yield
     except InputError:
         raise
     except (ModelError, KeyboardInterrupt) as stop:
-        setattr(stop, "partial", ledger.scores(_finished(settings, ledger, sphere)))  # noqa: B010
+        setattr(stop, "partial", ledger.scores(settings))  # noqa: B010
         raise
     except Exception as problem:
-        done = int((ledger.turns > 0).sum())
+        done, many = int((ledger.turns > 0).sum()), len(ledger.turns)
         raise MeasurementStopped(
-            f"the model raised {type(problem).__name__}: {problem}. {done:,} of "
-            f"{len(ledger.turns):,} points are finished and kept in .partial: mend the model "
-            "and call again with resume=error.partial",
-            ledger.scores(_finished(settings, ledger, sphere)),
+            f"the model raised {type(problem).__name__}: {problem}. {done:,} of {many:,} points "
+            "are finished and kept in .partial: mend the model and call again with "
+            "resume=error.partial",
+            ledger.scores(settings),
         ) from problem
+
+
+def _run(
+    sphere: Sphere, ledger: Ledger, allowance: Allowance, map: Map, progress: Progress | None
+) -> None:
+    """Rounds of tasks until nobody is due more."""
+    while (extra := due(ledger, allowance)).any():
+        expected = ledger.queries + _cost(extra, allowance)
+        tasks = _tasks(sphere, ledger.turns.copy(), extra)
+        for part in map(partial(measured, sphere), tasks):
+            ledger.add(part)
+            if progress is not None:
+                progress(ledger.queries, expected)
 
 
 def _tasks(sphere: Sphere, turns: Integers, extra: Integers) -> Iterator[Task]:
@@ -214,7 +225,11 @@ def _allowance(
     )
 
 
-def _probe(sphere: Sphere, ball: str | Ball, noise: str) -> Probe:
+def _probe(sphere: Sphere, ball: str | Ball, noise: str, resume: Scores | None) -> Probe:
+    """What is known before the run: asked for, remembered, or not needed."""
+    if resume is not None:
+        known = resume.settings
+        return Probe(known["noise"], known["odd_power"], known["even_power"], 0)
     if ball != "auto" and noise == "ignore":
         return Probe(0.0, 0.0, 0.0, 0)
     probe = probed(sphere, parity=ball == "auto")
@@ -244,23 +259,18 @@ def _settled(
     return chosen
 
 
-def _resumed(resume: Scores, settings: dict[str, Any], reduction: Reduction) -> Ledger:
+def _check_same(before: dict[str, Any], now: dict[str, Any]) -> None:
     """Refuse to mix two different measurements."""
-    same = ("points", "kind", "reduction", "dimension", "radius", "scale", "rotations", "seed")
-    differing = [name for name in same if resume.settings.get(name) != settings[name]]
+    same = (
+        *("points", "kind", "reduction", "dimension", "radius", "scale", "columns", "bounds"),
+        *("ball", "directions", "rotations", "seed"),
+    )
+    differing = [name for name in same if before.get(name) != now[name]]
     if differing:
         raise SettingsError(
             f"resume= was measured with another {', '.join(differing)}: "
             "call with the same arguments and data as before"
         )
-    return Ledger.resumed(resume, reduction)
-
-
-def _finished(settings: dict[str, Any], ledger: Ledger, sphere: Sphere) -> dict[str, Any]:
-    done = dict(settings)
-    if sphere.limits is not None:
-        done["clipped"] = ledger.clipped / max(1, ledger.queries)
-    return done
 
 
 def _chunk(dimension: int) -> int:

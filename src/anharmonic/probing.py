@@ -81,7 +81,6 @@ def automatic(dimension: int, directions: int | None, rotations: int, paired: bo
     room = MOST_QUERIES - QUERIES - max(1, rotations)
     wanted = directions or max(2, room // max(1, rotations))
     whole = balls.antisimplex(dimension) if paired else balls.simplex(dimension)
-    if whole.count <= wanted:
-        return balls.rotated(whole)
     name = "orthonormal pairs" if paired else "orthonormal"
-    return balls.rotated(balls.named(name, dimension, wanted))
+    ball = whole if whole.count <= wanted else balls.named(name, dimension, wanted)
+    return balls.rotated(ball) if rotations else ball
