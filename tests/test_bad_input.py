@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -184,3 +186,10 @@ def test_resuming_another_measurement_is_refused():
 def test_every_error_is_ours_and_says_what_to_do():
     for name in ah.errors.__all__:
         assert issubclass(getattr(ah.errors, name), ah.AnharmonicError)
+
+
+def test_errors_travel_between_processes():
+    for error in (ah.errors.MissingExtra("torch", "torch"), OutputError("bad rows")):
+        back = pickle.loads(pickle.dumps(error))
+        assert str(back) == str(error)
+        assert type(back) is type(error)

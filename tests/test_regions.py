@@ -50,7 +50,7 @@ def test_numbers_move_and_the_rest_stays(library):
         assert columns == ["name", "age", "city", "income", "member"]
         return np.asarray(frame["age"], dtype=float) / 100
 
-    scores = ah.gamma(model, table)
+    scores = ah.gamma(model, table, batch_size=10**5)
     assert scores.settings["columns"] == ["age", "income"]
     assert scores.settings["still"] == ["name", "city", "member"]
     assert len(scores) == 50
@@ -191,3 +191,22 @@ def test_a_window_is_a_stretch_of_traffic():
     assert chosen.values[:, 0].tolist() == [2, 3, 4]
     with pytest.raises(SettingsError, match="last="):
         window(data)
+
+
+@pytest.mark.parametrize("library", [np.asarray, torch.as_tensor])
+def test_pixels_that_may_not_move_stay_and_the_image_keeps_its_shape(library):
+    images = library(RANDOM.uniform(0, 1, size=(4, 2, 3)))
+
+    def model(x):
+        assert tuple(x.shape[1:]) == (2, 3)
+        return x[:, 0, 0] ** 2 + x[:, 1, 2] * 100
+
+    scores = ah.gamma(model, points(images, moving=[0, 1]), radius=0.1, scale=None)
+    assert scores.settings["still"] == ["2", "3", "4", "5"]
+    assert scores.values.max() < 0.02, "the last pixel never moves"
+
+
+def test_a_table_goes_to_a_torch_module():
+    module = torch.nn.Linear(2, 1)
+    frame = pd.DataFrame(RANDOM.normal(size=(20, 2)), columns=["a", "b"])
+    assert ah.gamma(module, frame).values.max() < 1e-6

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter, deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -15,61 +16,62 @@ from anharmonic.regions import Region, host
 
 __all__ = ["Pace", "Question", "answers"]
 
-SCHEDULE = (4096, *(1024,) * 4, 4096, *(1024,) * 4, 4096)
-LARGER = 16384
-GAIN = 0.98
+SIZES = (1024, 4096, 16384)
+RECENT = 4
+EXPLORED = 0.03
+"""The share of all rows that goes to finding out whether another size has become faster."""
 
 
 @dataclass
 class Pace:
     """How many rows a model gets in one call: as told, or what proves fastest.
 
-    The first calls of a run, which are needed anyway, try a small and a middling size in turn,
-    and a large one if the middling was clearly faster: networks like what fits their caches,
-    forests like more. Answers do not depend on it.
+    Networks like what fits their caches, forests like more. The sizes are tried on the first
+    calls of a run, which are needed anyway, and now and then again, because a busy machine
+    can make the best of them look bad. Answers do not depend on it.
     """
 
     most: int
-    settled: bool = False
+    told: bool = False
     seconds_a_row: float | None = None
-    trials: list[tuple[int, float]] = field(default_factory=list)
+    rows: Counter[int] = field(default_factory=Counter)
+    times: dict[int, deque[float]] = field(default_factory=dict)
 
     def size(self) -> int:
         """Rows for the next call."""
-        if self.settled:
+        sizes = [size for size in SIZES if size < self.most]
+        if self.told or not sizes:
             return self.most
-        tried = len(self.trials)
-        return min(SCHEDULE[tried] if tried < len(SCHEDULE) else LARGER, self.most)
+        for size in [*sizes, min(SIZES[-1], self.most)]:
+            known = self.times.get(size, ())
+            if len(known) < max(2, SIZES[1] // size) and not self._hopeless(size):
+                return size
+        best = min(self.times, key=self._fastest)
+        rows = self.rows.total()
+        rarely = (size for size in self.times if self.rows[size] + size < EXPLORED * rows)
+        return next((size for size in rarely if size != best), best)
 
     def record(self, rows: int, seconds: float) -> None:
-        """Remember how long a call took, and settle when enough is known."""
-        size = self.size()
+        """Remember how long a call took."""
         self.seconds_a_row = seconds / rows
-        if self.settled or rows < size // 2:
-            return
-        self.trials.append((size, seconds / rows))
-        if len(self.trials) >= len(SCHEDULE):
-            self._settle()
-
-    def _settle(self) -> None:
-        """Take the smallest size that no larger one clearly beats."""
-        # The first call warms the model up and counts for nothing.
-        small, middling, large = (self._fastest(size) for size in (1024, 4096, LARGER))
-        if middling > GAIN * small:
-            self.most, self.settled = min(1024, self.most), True
-        elif len(self.trials) >= len(SCHEDULE) + 2 or self.most < LARGER:
-            self.most = min(LARGER if large < GAIN * middling else 4096, self.most)
-            self.settled = True
-
-    def _fastest(self, size: int) -> float:
-        allowed = min(size, self.most)
-        return min((each for of, each in self.trials[1:] if of == allowed), default=np.inf)
+        size = self.size()
+        if not self.told and 2 * rows > size:
+            self.times.setdefault(size, deque(maxlen=RECENT)).append(seconds / rows)
+            self.rows[size] += rows
 
     def within(self, seconds: float, most: int) -> int:
         """Rows that can be asked for in some seconds, by the latest call; `most` if unknown."""
         if not self.seconds_a_row:
             return most
         return int(min(most, max(1.0, seconds / self.seconds_a_row)))
+
+    def _fastest(self, size: int) -> float:
+        return min(self.times[size])
+
+    def _hopeless(self, size: int) -> bool:
+        """Whether growing has made things clearly worse already."""
+        smaller = sorted(each for each in self.times if each < size)
+        return len(smaller) > 1 and self._fastest(smaller[-1]) > 1.1 * self._fastest(smaller[-2])
 
 
 class Question(NamedTuple):

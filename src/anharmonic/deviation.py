@@ -119,7 +119,9 @@ def neighbourhood(
     sphere: Sphere, rows: Integers, segments: list[Segment], centres: int
 ) -> tuple[Array, int]:
     """Points to ask for, (rows, centres + directions, n), and how many the bounds moved."""
-    start = sphere.question.model.place(_chunk(sphere.region.values, rows))
+    start = _chunk(sphere.region.values, rows)
+    # A table's columns are put together on the host, whatever the model.
+    start = start if sphere.region.is_table else sphere.question.model.place(start)
     xp = array_namespace(start)
     width = sum(stop - first for _, first, stop in segments) * (2 if sphere.ball.paired else 1)
     shape = (len(rows), centres + width, sphere.region.dimension)

@@ -69,9 +69,11 @@ class MissingExtra(ModelError, ImportError):
     """A library is needed that the core install does not bring."""
 
     def __init__(self, library: str, extra: str) -> None:
-        super().__init__(
-            f"{library} is needed here and is not installed: pip install 'anharmonic[{extra}]'"
-        )
+        super().__init__(library, extra)
+
+    def __str__(self) -> str:
+        library, extra = self.args
+        return f"{library} is needed here and is not installed: pip install 'anharmonic[{extra}]'"
 
 
 class UntrustedFile(ModelError, PermissionError):
@@ -92,10 +94,6 @@ class RemoteError(ModelError, ConnectionError):
 
 class MeasurementStopped(ModelError, RuntimeError):
     """The model raised an exception of its own. Give `partial` back as `resume=` to go on."""
-
-    def __init__(self, message: str, partial: Any) -> None:
-        super().__init__(message)
-        self.partial = partial
 
 
 def listed(rows: Sequence[int], most: int = 5) -> str:

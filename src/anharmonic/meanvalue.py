@@ -171,12 +171,13 @@ def _keeping(ledger: Ledger, settings: dict[str, Any]) -> Iterator[None]:
         raise
     except Exception as problem:
         done, many = int((ledger.turns > 0).sum()), len(ledger.turns)
-        raise MeasurementStopped(
+        stopped = MeasurementStopped(
             f"the model raised {type(problem).__name__}: {problem}. {done:,} of {many:,} points "
             "are finished and kept in .partial: mend the model and call again with "
-            "resume=error.partial",
-            ledger.scores(settings),
-        ) from problem
+            "resume=error.partial"
+        )
+        stopped.partial = ledger.scores(settings)
+        raise stopped from problem
 
 
 def _run(
@@ -281,7 +282,7 @@ def _chunk(dimension: int) -> int:
 def _pace(of_model: int | None, told: int | None) -> Pace:
     """Calls of the size we are told, or the model asks for, or that prove best."""
     size = told or of_model
-    return Pace(LARGEST_CHUNK) if size is None else Pace(size, settled=True)
+    return Pace(LARGEST_CHUNK) if size is None else Pace(size, told=True)
 
 
 def _name(thing: Any) -> str | int:

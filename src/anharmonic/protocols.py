@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 __all__ = [
     "Array",
     "Ball",
-    "DifferentiableModel",
     "Draw",
     "Floats",
     "Integers",
@@ -57,12 +56,6 @@ class Model(Protocol):
 
     def __call__(self, points: Array) -> Array:
         """Outputs of shape (rows,) or (rows, columns)."""
-
-
-class DifferentiableModel(Model, Protocol):
-    """A model that can also say how its outputs change."""
-
-    def gradient(self, points: Array, column: int) -> Array: ...
 
 
 @dataclass(frozen=True)

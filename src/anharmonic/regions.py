@@ -12,7 +12,13 @@ from typing import Any, cast
 
 import narwhals.stable.v1 as nw
 import numpy as np
-from array_api_compat import array_namespace, is_numpy_array, is_torch_array, to_device
+from array_api_compat import (
+    array_namespace,
+    device,
+    is_numpy_array,
+    is_torch_array,
+    to_device,
+)
 from numpy.typing import ArrayLike
 
 from anharmonic.errors import PointsError, SettingsError, listed
@@ -30,7 +36,8 @@ class Region:
     """Points to measure at, and how to move them.
 
     `values` (points, n) holds the coordinates that move, whatever the points came as.
-    `columns` names them (or numbers them, for arrays) and `still` those that stay.
+    `columns` names them (or numbers them, for arrays) and `still` those that stay. `shape` is
+    that of one point, for arrays.
     """
 
     kind: str
@@ -53,15 +60,17 @@ class Region:
         """Whether all coordinates share a unit: an image, or a grid given in its own units."""
         return len(self.shape) > 1 or self.kind == "grid"
 
+    @property
+    def is_table(self) -> bool:
+        return isinstance(self.source, nw.DataFrame)
+
     def restored(self, moved: Array, rows: Integers) -> Array:
         """Moved coordinates (queries, n) of the given rows, in the form the model knows."""
-        if self.shape:
-            return moved.reshape((-1, *self.shape)) if len(self.shape) > 1 else moved
-        if isinstance(self.source, nw.DataFrame):
+        if self.is_table:
             return _restored_table(self, moved, rows)
-        whole = self.source[rows]
-        whole[:, [int(column) for column in self.columns]] = moved
-        return whole
+        if self.still:
+            moved = _restored_array(self, moved, rows)
+        return moved.reshape((-1, *self.shape)) if len(self.shape) > 1 else moved
 
     def holding(self, still: Sequence[str]) -> Region:
         """The same region with some columns held still."""
@@ -73,7 +82,6 @@ class Region:
             values=self.values[:, kept],
             columns=tuple(self.columns[index] for index in kept),
             still=self.still + tuple(still),
-            shape=(),
         )
 
 
@@ -165,7 +173,7 @@ def hull(data: Any, count: int, seed: int = 0, method: str = "auto") -> Region:
         raise SettingsError(
             f"a hull has numbers only: drop {', '.join(source.still)} or measure at points"
         )
-    if isinstance(source.source, nw.DataFrame):
+    if source.is_table:
         table = nw.from_dict(
             {name: inside[:, index] for index, name in enumerate(source.columns)},
             backend=source.source.implementation,
@@ -272,6 +280,14 @@ def _finite(region: Region) -> None:
             f"NaN or infinity in rows {listed(rows)}: drop or fill them, "
             "or hold the column still with regions.points(…, moving=[…])"
         )
+
+
+def _restored_array(region: Region, moved: Array, rows: Integers) -> Array:
+    xp = array_namespace(moved)
+    whole = xp.asarray(region.source[rows.tolist()], dtype=moved.dtype, device=device(moved))
+    names = [str(index) for index in range(whole.shape[1])]
+    whole[:, [names.index(column) for column in region.columns]] = moved
+    return whole
 
 
 def _restored_table(region: Region, moved: Array, rows: Integers) -> Any:

@@ -92,7 +92,10 @@ class Scores:
     @property
     def rms(self) -> Estimate:
         """Root of the mean square, from `squared`: noise does not lift it."""
-        mean = Moments.of(self.squared[np.isfinite(self.squared)])
+        known = self.squared[np.isfinite(self.squared)]
+        if not len(known):
+            return Estimate(float("nan"), float("nan"))
+        mean = Moments.of(known)
         value = float(np.sqrt(max(float(mean.mean), 0.0)))
         return Estimate(value, float(mean.error) / (2 * value) if value else float("nan"))
 

@@ -70,8 +70,9 @@ def _headline(scores: Scores) -> Table:
     table.add_column()
     table.add_row(f"mean {scores.metric}", str(Estimate(scores.mean, scores.error)))
     table.add_row("95% interval", f"{low:.4g} … {high:.4g}")
-    table.add_row("noise alone would read", f"{scores.floor:.2g}")
-    table.add_row("root mean square, noise removed", str(scores.rms))
+    if np.isfinite(scores.floor):
+        table.add_row("noise alone would read", f"{scores.floor:.2g}")
+        table.add_row("root mean square, noise removed", str(scores.rms))
     table.add_row("points", f"{len(scores):,}")
     table.add_row("queries", f"{scores.queries:,} ({scores.queries / len(scores):.1f} a point)")
     table.add_row("radius", _radius(settings))
