@@ -11,7 +11,7 @@ import anharmonic as ah
 from anharmonic.asking import Pace
 
 
-def preferred(cost, most=16384, calls=400):
+def preferred(cost, most=32768, calls=400):
     """The size most rows are asked for in, once it has been found."""
     pace, rows = Pace(most), Counter()
     for call in range(calls):
@@ -29,7 +29,7 @@ def test_a_model_that_likes_its_cache_gets_small_calls():
 
 
 def test_a_model_with_costly_calls_gets_large_ones():
-    assert preferred(lambda rows, _: 5000 + rows) == 16384
+    assert preferred(lambda rows, _: 5000 + rows) == 32768
 
 
 def test_one_in_between_gets_those_in_between():
@@ -38,9 +38,9 @@ def test_one_in_between_gets_those_in_between():
 
 def test_a_burst_of_noise_at_the_start_is_forgotten():
     def busy_at_first(rows, call):
-        return (5000 + rows) * (9 if rows == 16384 and call < 8 else 1)
+        return (5000 + rows) * (9 if rows == 32768 and call < 8 else 1)
 
-    assert preferred(busy_at_first, calls=2000) == 16384
+    assert preferred(busy_at_first, calls=8000) == 32768
 
 
 @pytest.mark.parametrize("most", [1, 500, 3000, 10000])
@@ -49,7 +49,7 @@ def test_no_call_is_larger_than_allowed(most):
 
 
 def test_a_slow_model_is_asked_for_what_takes_a_second():
-    pace = Pace(16384)
+    pace = Pace(32768)
     assert pace.within(1.0, 5000) == 5000
     pace.record(8, 8 * 0.01)
     assert pace.within(1.0, 5000) == 100

@@ -18,6 +18,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
 import anharmonic as ah
+from anharmonic.cli.show import complain
 
 PROGRAM = Path(sys.executable).with_name("anharmonic")
 
@@ -142,7 +143,7 @@ def test_what_was_finished_is_kept_and_resumed(files, tmp_path):
     assert "the server is gone" in done.stderr
     kept = tmp_path / "scores.partial.parquet"
     assert not out.exists()
-    assert str(kept) in done.stderr.replace("\n", "")
+    assert str(kept) in done.stderr
     run(files, "gamma", "--model", "mine:total", *common, "--resume", str(kept))
     run(files, "gamma", "--model", "mine:total", *common[:-1], str(tmp_path / "whole.parquet"))
     whole = ah.Scores.load(tmp_path / "whole.parquet")
@@ -182,12 +183,30 @@ def test_plan_and_collect(files, tmp_path):
     assert collected["error"] == direct["error"]
 
 
+def test_compare_ranks_and_says_what_is_real(files):
+    common = ["--data", "points.csv", "--drop", "target", "--trust"]
+    models = ["boosted=model.joblib", "linear=model.onnx"]
+    done = json.loads(run(files, "compare", *models, *common, "--json").stdout)
+    assert done["ranking"] == ["linear", "boosted"]
+    assert done["differences"][0]["real"]
+    assert done["queries"] == sum(each["queries"] for each in done["models"].values())
+    shown = run(files, "compare", *models, *common).stdout
+    assert "boosted > linear by" in shown
+    assert "±" in shown
+    assert "a name" in run(files, "compare", "model.onnx", *common, code=1).stderr
+
+
 def test_the_demo_tells_the_overfit_models_apart(files):
     rows = {row["model"]: row for row in json.loads(run(files, "demo", "--json").stdout)}
     assert rows["GBDT-2"]["gamma"] > 2 * rows["GBDT-1"]["gamma"]
     assert rows["MLP-2"]["gamma"] > 1.2 * rows["MLP-1"]["gamma"]
     for row in rows.values():
         assert row["gamma"] == pytest.approx(row["paper"], rel=0.35)
+
+
+def test_an_extra_to_install_is_shown_whole(capsys):
+    complain(ah.errors.MissingExtra("onnxruntime", "onnx"))
+    assert "pip install 'anharmonic[onnx]'" in capsys.readouterr().err
 
 
 def test_help_needs_no_framework():

@@ -12,10 +12,12 @@ NAMES = {
     "as_model",
     "balls",
     "collect",
+    "compare",
     "errors",
     "gamma",
     "plan",
     "regions",
+    "sweep",
     "workers",
 }
 PARAMETERS = [

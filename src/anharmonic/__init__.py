@@ -8,6 +8,7 @@ True
 """
 
 from anharmonic import balls, errors, regions, workers
+from anharmonic.comparison import compare, sweep
 from anharmonic.errors import AnharmonicError
 from anharmonic.meanvalue import gamma
 from anharmonic.models import as_model
@@ -22,9 +23,11 @@ __all__ = [
     "as_model",
     "balls",
     "collect",
+    "compare",
     "errors",
     "gamma",
     "plan",
     "regions",
+    "sweep",
     "workers",
 ]

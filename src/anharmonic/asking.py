@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import Counter, deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -16,9 +15,10 @@ from anharmonic.regions import Region, host
 
 __all__ = ["Pace", "Question", "answers"]
 
-SIZES = (1024, 4096, 16384)
+SIZES = (1024, 4096, 32768)
 RECENT = 4
-EXPLORED = 0.03
+GAIN = 0.9
+EXPLORED = 0.005
 """The share of all rows that goes to finding out whether another size has become faster."""
 
 
@@ -34,21 +34,21 @@ class Pace:
     most: int
     told: bool = False
     seconds_a_row: float | None = None
-    rows: Counter[int] = field(default_factory=Counter)
-    times: dict[int, deque[float]] = field(default_factory=dict)
+    total: int = 0
+    rows: dict[int, int] = field(default_factory=dict)
+    times: dict[int, tuple[float, ...]] = field(default_factory=dict)
 
     def size(self) -> int:
         """Rows for the next call."""
-        sizes = [size for size in SIZES if size < self.most]
-        if self.told or not sizes:
+        if self.told or self.most <= SIZES[0]:
             return self.most
-        for size in [*sizes, min(SIZES[-1], self.most)]:
-            known = self.times.get(size, ())
-            if len(known) < max(2, SIZES[1] // size) and not self._hopeless(size):
+        sizes = self._promising()
+        for size in sizes:
+            if len(self.times.get(size, ())) < max(2, SIZES[1] // size):
                 return size
-        best = min(self.times, key=self._fastest)
-        rows = self.rows.total()
-        rarely = (size for size in self.times if self.rows[size] + size < EXPLORED * rows)
+        best = min(sizes, key=self._fastest)
+        spare = EXPLORED * self.total
+        rarely = (size for size in sizes if self.rows.get(size, 0) + size < spare)
         return next((size for size in rarely if size != best), best)
 
     def record(self, rows: int, seconds: float) -> None:
@@ -56,8 +56,10 @@ class Pace:
         self.seconds_a_row = seconds / rows
         size = self.size()
         if not self.told and 2 * rows > size:
-            self.times.setdefault(size, deque(maxlen=RECENT)).append(seconds / rows)
-            self.rows[size] += rows
+            # Replaced, never changed in place: threads may be reading.
+            self.times[size] = (*self.times.get(size, ()), seconds / rows)[-RECENT:]
+            self.rows[size] = self.rows.get(size, 0) + rows
+            self.total += rows
 
     def within(self, seconds: float, most: int) -> int:
         """Rows that can be asked for in some seconds, by the latest call; `most` if unknown."""
@@ -66,12 +68,13 @@ class Pace:
         return int(min(most, max(1.0, seconds / self.seconds_a_row)))
 
     def _fastest(self, size: int) -> float:
-        return min(self.times[size])
+        return min(self.times.get(size, (np.inf,)))
 
-    def _hopeless(self, size: int) -> bool:
-        """Whether growing has made things clearly worse already."""
-        smaller = sorted(each for each in self.times if each < size)
-        return len(smaller) > 1 and self._fastest(smaller[-1]) > 1.1 * self._fastest(smaller[-2])
+    def _promising(self) -> list[int]:
+        """The two smaller sizes, and the largest while growing pays."""
+        small, middling, large = (min(size, self.most) for size in SIZES)
+        grows = self._fastest(middling) < GAIN * self._fastest(small)
+        return [small, middling, large] if grows else [small, middling]
 
 
 class Question(NamedTuple):

@@ -20,6 +20,9 @@ from anharmonic.protocols import Array, Ball, Draw, Floats, Integers
 from anharmonic.reductions import Reduction, combined, picked
 from anharmonic.regions import Region
 
+BLOCK = 16384
+"""Points whose directions are drawn at once: what they need should stay in the caches."""
+
 __all__ = ["Part", "Segment", "Sphere", "Task", "measured", "neighbourhood"]
 
 
@@ -127,8 +130,24 @@ def neighbourhood(
     shape = (len(rows), centres + width, sphere.region.dimension)
     points = xp.empty(shape, dtype=start.dtype, device=device(start))
     points[:, :centres] = start[:, None, :]
+    block = max(1, BLOCK // max(1, width))
+    for low in range(0, len(rows), block):
+        few = slice(low, low + block)
+        _fill(sphere, start[few], rows[few], segments, points[few, centres:])
+    if sphere.limits is None:
+        return points, 0
+    low, high = (_like(limit, start) for limit in sphere.limits)
+    cut = (points < low) | (points > high)
+    return xp.clip(points, low, high), int(xp.sum(xp.any(cut, axis=-1)))
+
+
+def _fill(
+    sphere: Sphere, start: Array, rows: Integers, segments: list[Segment], points: Array
+) -> None:
+    """Write the neighbours of a few rows where they belong."""
+    xp = array_namespace(start)
     reach = _like(sphere.radius * sphere.units, start)
-    at = centres
+    at = 0
     for (first, stop), same in groupby(segments, key=lambda segment: segment[1:]):
         turns = np.array([segment.turn for segment in same])
         pairs = np.tile(rows, len(turns)), np.repeat(turns, len(rows))
@@ -136,11 +155,6 @@ def neighbourhood(
         steps = sphere.ball.draw(Draw(sphere.seed, *pairs, start), indices)
         steps *= reach
         at = _spread(xp, start, steps, len(turns), sphere.ball.paired, points, at)
-    if sphere.limits is None:
-        return points, 0
-    low, high = (_like(limit, start) for limit in sphere.limits)
-    cut = (points < low) | (points > high)
-    return xp.clip(points, low, high), int(xp.sum(xp.any(cut, axis=-1)))
 
 
 def _chunk(values: Array, rows: Integers) -> Array:

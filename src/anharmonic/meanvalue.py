@@ -36,8 +36,8 @@ __all__ = ["gamma"]
 Progress = Callable[[int, int], None]
 """Called with queries made so far and queries expected in all."""
 
-CHUNK_BYTES = 1 << 22
-LARGEST_CHUNK = 16384
+CHUNK_BYTES = 1 << 23
+LARGEST_CHUNK = 32768
 TASK_SECONDS = 1.0
 """How long a task may take, so that progress shows and little is lost when a model fails."""
 

@@ -13,10 +13,11 @@ import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import narwhals.stable.v1 as nw
 import numpy as np
+from numpy.typing import ArrayLike
 
 from anharmonic.errors import InputError, OutputError
 from anharmonic.files import read_data, whole_file
@@ -99,25 +100,35 @@ def plan(
     data: Any,
     path: str | os.PathLike[str],
     *,
+    radius: float | Literal["auto"] = "auto",
     ball: str = "auto pairs",
     directions: int | None = None,
-    **arguments: Any,
+    rotations: int = 4,
+    scale: ArrayLike | Literal["auto"] | None = "auto",
+    reference: Any = None,
+    bounds: Any = None,
+    seed: int = 0,
 ) -> Path:
     """Write the questions of a `gamma` run on `data`: one row each, the features as columns.
 
-    Takes `radius rotations scale reference bounds seed` as `gamma` does. Balls that ask the
-    model first ("auto"), budgets and tolerances cannot be planned.
+    The arguments are `gamma`'s. A ball that asks the model first cannot be planned, so "auto"
+    means "auto pairs"; neither can budgets and tolerances.
     """
-    allowed = {"radius", "rotations", "scale", "reference", "bounds", "seed"}
-    if unknown := set(arguments) - allowed:
-        raise InputError(f"a plan takes {', '.join(sorted(allowed))}, not {', '.join(unknown)}")
     region = as_region(data)
-    names = region.source.columns if isinstance(region.source, nw.DataFrame) else region.columns
     fixed = "auto pairs" if ball == "auto" else ball
     with whole_file(path) as temporary, _Writer(temporary) as writer:
-        recorder = Predictor(_Recorder(writer.write, names), name="planned")
         scores = gamma(
-            recorder, region, ball=fixed, directions=directions, noise="ignore", **arguments
+            Predictor(_Recorder(writer.write, region.names), name="planned"),
+            region,
+            radius=radius,
+            ball=fixed,
+            directions=directions,
+            rotations=rotations,
+            scale=scale,
+            reference=reference,
+            bounds=bounds,
+            seed=seed,
+            noise="ignore",
         )
         about = {name: scores.settings[name] for name in ARGUMENTS}
         writer.describe(about | {"ball": fixed, "points": len(region), "queries": scores.queries})

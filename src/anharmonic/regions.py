@@ -64,6 +64,14 @@ class Region:
     def is_table(self) -> bool:
         return isinstance(self.source, nw.DataFrame)
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All columns of a point as the model sees it, moving or not."""
+        if self.is_table:
+            return tuple(self.source.columns)
+        wide = int(np.prod(self.shape))
+        return self.columns if not self.still else tuple(str(index) for index in range(wide))
+
     def restored(self, moved: Array, rows: Integers) -> Array:
         """Moved coordinates (queries, n) of the given rows, in the form the model knows."""
         if self.is_table:
@@ -153,6 +161,10 @@ def hull(data: Any, count: int, seed: int = 0, method: str = "auto") -> Region:
     with random weights: inside the hull in any dimension, denser where the data are.
     """
     source = _region("points", data, None)
+    if source.still:
+        raise SettingsError(
+            f"a hull has numbers only: drop {', '.join(source.still)} or measure at points"
+        )
     values = host(source.values)
     many, dimension = values.shape
     if many < dimension + 1:
@@ -169,10 +181,6 @@ def hull(data: Any, count: int, seed: int = 0, method: str = "auto") -> Region:
     weights = random.dirichlet(np.ones(dimension + 1), size=count)
     inside = np.einsum("ck,ckn->cn", weights, corners)
     region = replace(_region("hull", inside, None), volume=volume)
-    if source.still:
-        raise SettingsError(
-            f"a hull has numbers only: drop {', '.join(source.still)} or measure at points"
-        )
     if source.is_table:
         table = nw.from_dict(
             {name: inside[:, index] for index, name in enumerate(source.columns)},
@@ -285,8 +293,7 @@ def _finite(region: Region) -> None:
 def _restored_array(region: Region, moved: Array, rows: Integers) -> Array:
     xp = array_namespace(moved)
     whole = xp.asarray(region.source[rows.tolist()], dtype=moved.dtype, device=device(moved))
-    names = [str(index) for index in range(whole.shape[1])]
-    whole[:, [names.index(column) for column in region.columns]] = moved
+    whole[:, [region.names.index(column) for column in region.columns]] = moved
     return whole
 
 

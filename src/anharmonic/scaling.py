@@ -16,7 +16,7 @@ __all__ = ["limits", "nearest_distance", "radius_of", "scaled"]
 
 FRACTION = 0.5
 TREE_DIMENSIONS = 15
-ASKED, AMONG = 200, 20_000
+ASKED, AMONG = 100, 20_000
 
 
 def scaled(
@@ -86,7 +86,7 @@ def radius_of(
 def nearest_distance(values: Array, units: Floats, seed: int = 0) -> float:
     """Median distance, in units, to the nearest other point, duplicates aside.
 
-    Exact among up to 200,000 points in a few dimensions; otherwise 200 points among 20,000.
+    Exact among up to 200,000 points in a few dimensions; otherwise 100 points among 20,000.
     """
     random = generator(seed, 8)
     few = len(units) <= TREE_DIMENSIONS

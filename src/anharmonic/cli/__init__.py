@@ -6,6 +6,7 @@ import sys
 
 import typer
 
+from anharmonic.cli.compare import compare_command
 from anharmonic.cli.demo import demo
 from anharmonic.cli.measure import measure
 from anharmonic.cli.show import complain
@@ -20,6 +21,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(measure, name="gamma")
+app.command("compare")(compare_command)
 app.command("demo")(demo)
 
 

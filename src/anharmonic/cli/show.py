@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
@@ -17,14 +18,20 @@ from rich.text import Text
 from anharmonic.moments import Estimate
 from anharmonic.scores import Scores
 
-__all__ = ["complain", "progress_bar", "show_scores"]
+__all__ = ["complain", "plain", "progress_bar", "show_scores", "tell"]
 
 WORST = 5
 
 
 def complain(problem: Exception) -> None:
-    """One plain line on standard error."""
-    Console(stderr=True).print(f"[bold red]anharmonic:[/] {problem}", markup=True, highlight=False)
+    """What went wrong, in one line on standard error."""
+    tell(str(problem), "[bold red]anharmonic:[/] ")
+
+
+def tell(message: str, before: str = "") -> None:
+    """A line on standard error, beside whatever goes to standard output."""
+    # The message is not markup: 'anharmonic[onnx]' must reach the reader whole.
+    Console(stderr=True, highlight=False, soft_wrap=True).print(before + escape(message))
 
 
 class _Rate(ProgressColumn):
@@ -55,7 +62,7 @@ def progress_bar(quiet: bool) -> Iterator[Callable[[int, int], None]]:
 def show_scores(scores: Scores, as_json: bool) -> None:
     """The result on standard output: a table for people, or JSON for machines."""
     if as_json:
-        print(json.dumps(_plain(scores.summary())))
+        print(json.dumps(plain(scores.summary())))
         return
     console = Console()
     console.print(_headline(scores))
@@ -108,10 +115,10 @@ def _worst(scores: Scores) -> Table:
     return table
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """JSON has no NaN: say null."""
     if isinstance(value, dict):
-        return {name: _plain(each) for name, each in value.items()}
+        return {name: plain(each) for name, each in value.items()}
     if isinstance(value, list):
-        return [_plain(each) for each in value]
+        return [plain(each) for each in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,139 @@
+"""Options that commands share, and what their text stands for."""
+
+from __future__ import annotations
+
+import builtins
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import narwhals.stable.v1 as nw
+import typer
+
+from anharmonic import workers
+from anharmonic.errors import InputError, SettingsError
+from anharmonic.files import read_data
+from anharmonic.models import as_model
+from anharmonic.protocols import Map, Model
+
+__all__ = [
+    "Ball",
+    "Bounds",
+    "Columns",
+    "Count",
+    "Data",
+    "Drop",
+    "Json",
+    "ModelOption",
+    "Moving",
+    "Out",
+    "OutputOption",
+    "Radius",
+    "Reduction",
+    "Reference",
+    "Scale",
+    "chosen",
+    "executor",
+    "load",
+    "number",
+    "pair",
+    "radius_value",
+    "reference_data",
+    "scale_value",
+    "split",
+]
+
+ModelOption = Annotated[
+    str | None,
+    typer.Option(help="An .onnx, .skops or .joblib file, module:function, or a v2 server's URL."),
+]
+Data = Annotated[Path | None, typer.Option(help="Points: .csv, .parquet, .npy or .npz.")]
+Reference = Annotated[
+    Path | None, typer.Option(help="Data the model knows: sets the scale and the radius.")
+]
+Radius = Annotated[str, typer.Option(help='In scaled units, or "auto".')]
+Ball = Annotated[str, typer.Option(help="auto, simplex, antisimplex, cross, random pairs, …")]
+Columns = Annotated[str | None, typer.Option(help="Columns to read, with commas.")]
+Drop = Annotated[str | None, typer.Option(help="Columns to leave out, such as the label.")]
+Moving = Annotated[str | None, typer.Option(help="Numeric columns that may move; all otherwise.")]
+Scale = Annotated[str, typer.Option(help='"auto" (standard deviations) or "raw".')]
+Bounds = Annotated[str | None, typer.Option(help="Keep neighbours within LOW,HIGH.")]
+OutputOption = Annotated[
+    str | None, typer.Option(help="probability, logit, label, onehot, or a column's number.")
+]
+Reduction = Annotated[str | None, typer.Option(help="norm, predicted, angle, or a column.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+Out = Annotated[Path | None, typer.Option(help="Write the scores here, as Parquet.")]
+Count = Annotated[int | None, typer.Option(min=1)]
+
+
+def load(source: str, output: str | None, trust: bool) -> Model:
+    """The model that text on the command line stands for."""
+    # A module named there may lie beside the data, as for `python -m`.
+    if "" not in sys.path:
+        sys.path.insert(0, "")
+    return as_model(source, output=number(output), trust=trust)
+
+
+def chosen(table: Any, columns: str | None, drop: str | None) -> Any:
+    """A table without the columns that were not asked for."""
+    native = nw.from_native(table, eager_only=True, pass_through=True)
+    if not isinstance(native, nw.DataFrame):
+        if columns or drop:
+            raise InputError("--columns and --drop need named columns: give CSV or Parquet")
+        return table
+    wanted = split(columns) or list(native.columns)
+    missing = [name for name in [*wanted, *(split(drop) or [])] if name not in native.columns]
+    if missing:
+        raise InputError(f"no column {', '.join(missing)}: there are {', '.join(native.columns)}")
+    return native.select([name for name in wanted if name not in (split(drop) or [])]).to_native()
+
+
+def reference_data(path: Path | None, columns: str | None, drop: str | None) -> Any:
+    """Reference data, with the same columns as the points."""
+    return None if path is None else chosen(read_data(path), columns, drop)
+
+
+def split(names: str | None) -> list[str] | None:
+    """Names with commas between them."""
+    return None if names is None else [name.strip() for name in names.split(",")]
+
+
+def number(text: str | None) -> Any:
+    """A column's number, or a word."""
+    return int(text) if text is not None and text.lstrip("-").isdigit() else text
+
+
+def radius_value(text: str) -> Any:
+    """A number or "auto"."""
+    try:
+        return text if text == "auto" else float(text)
+    except ValueError:
+        raise SettingsError(f'--radius {text}: give a number or "auto"') from None
+
+
+def scale_value(text: str) -> Any:
+    """Standard deviations ("auto"), or None for raw units."""
+    if text not in ("auto", "raw"):
+        raise SettingsError(f'--scale {text}: give "auto" or "raw"')
+    return None if text == "raw" else text
+
+
+def pair(text: str | None) -> tuple[float, float] | None:
+    """Two numbers with a comma between them."""
+    if text is None:
+        return None
+    try:
+        low, high = (float(each) for each in text.split(","))
+    except ValueError:
+        raise SettingsError(f"--bounds {text}: give two numbers, such as 0,255") from None
+    return low, high
+
+
+def executor(threads: int | None, processes: int | None) -> Map:
+    """Threads, processes, or this one thread."""
+    if threads and processes:
+        raise SettingsError("give --threads or --processes, not both")
+    if threads:
+        return workers.threads(threads)
+    return workers.processes(processes) if processes else builtins.map

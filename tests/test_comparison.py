@@ -1,0 +1,114 @@
+"""Models side by side: same points, same directions, and only real differences called real."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import anharmonic as ah
+from anharmonic.errors import SettingsError
+
+POINTS = np.random.default_rng(0).normal(size=(150, 4))
+
+
+def waves(frequency):
+    return lambda x: np.sin(frequency * x).sum(axis=1)
+
+
+def test_every_model_gets_the_same_points_and_directions():
+    seen = {"one": [], "two": []}
+
+    def remembering(name):
+        def model(x):
+            seen[name].append(x.copy())
+            return np.tanh(x).sum(axis=1)
+
+        return model
+
+    found = ah.compare({name: remembering(name) for name in seen}, POINTS)
+    one, two = (np.concatenate(each) for each in seen.values())
+    np.testing.assert_array_equal(one, two)
+    assert found.differences[0].estimate == (0.0, 0.0)
+    assert not found.differences[0].real
+
+
+def test_it_costs_what_single_runs_cost():
+    models = {str(each): waves(each) for each in (1, 2, 3)}
+    found = ah.compare(models, POINTS, radius=0.3)
+    single = [ah.gamma(model, POINTS, radius=0.3, ball="auto pairs") for model in models.values()]
+    assert found.queries == sum(scores.queries for scores in single)
+    for scores, name in zip(single, models, strict=True):
+        np.testing.assert_array_equal(found.scores[name].values, scores.values)
+
+
+def test_the_ranking_and_what_is_real():
+    models = {"fast": waves(3), "slow": waves(1), "line": lambda x: x.sum(axis=1)}
+    found = ah.compare(models, POINTS, radius=0.3)
+    assert found.ranking == ["line", "slow", "fast"]
+    assert len(found.differences) == 3
+    assert all(each.real for each in found.differences)
+    assert found.differences[0][:2] == ("fast", "slow")
+    assert "fast" in repr(found)
+    assert "<table>" in found._repr_html_()
+
+
+def test_pairing_makes_small_differences_visible():
+    found = ah.compare({"one": waves(1.0), "other": waves(1.02)}, POINTS, radius=0.3)
+    gap = found.differences[0]
+    apart = np.hypot(*(scores.error for scores in found.scores.values()))
+    assert gap.real
+    assert gap.estimate.error < 0.2 * apart
+
+
+def test_models_that_do_not_differ_are_seldom_called_different():
+    """Sixty families of five equally wavy models, ten pairs each, family-wise level 5%."""
+    wrong = 0
+    for seed in range(60):
+        random = np.random.default_rng(seed)
+        points = random.normal(size=(60, 6))
+        models = {}
+        for name in "abcde":
+            mixing, _ = np.linalg.qr(random.normal(size=(6, 6)))
+            models[name] = lambda x, mixing=mixing: np.sin(2 * x @ mixing[:, :1])[:, 0]
+        found = ah.compare(models, points, radius=0.5, scale=None, seed=seed)
+        wrong += any(each.real for each in found.differences)
+    assert wrong <= 8, "binomial(60, 0.05) exceeds 8 once in a thousand"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [({"models": {}}, "nothing to compare"), ({"ball": "auto"}, "another ball")],
+)
+def test_what_cannot_be_compared(arguments, words):
+    arguments = {"models": {"a": waves(1)}, "points": POINTS} | arguments
+    with pytest.raises(SettingsError, match=words):
+        ah.compare(**arguments)
+
+
+def test_a_sweep_of_one_model_recommends_a_radius_above_the_noise():
+    found = ah.sweep(waves(1), POINTS, [0.5, 0.1, 0.01])
+    assert found.radii == (0.01, 0.1, 0.5)
+    means, errors = found.means("model")
+    assert (np.diff(means) > 0).all()
+    assert (errors > 0).all()
+    radius, why = found.recommended
+    assert radius in found.radii
+    assert "noise" in why
+    assert "recommended" in repr(found)
+
+
+def test_a_sweep_of_several_recommends_the_radius_that_tells_them_apart():
+    found = ah.sweep({"slow": waves(1), "fast": waves(2)}, POINTS)
+    assert len(found.radii) == 6
+    assert found.steady
+    radius, why = found.recommended
+    assert "standard errors apart" in why
+    strengths = [each.differences[0].strength for each in found.comparisons]
+    assert radius == found.radii[int(np.argmax(strengths))]
+
+
+def test_a_sweep_needs_radii():
+    with pytest.raises(SettingsError, match="no radii"):
+        ah.sweep(waves(1), POINTS, [])
+    with pytest.raises(SettingsError, match="grid"):
+        ah.sweep(waves(1), ah.regions.grid([(0, 1)] * 4, 3))
