@@ -135,13 +135,13 @@ def test_scale_and_radius_come_from_the_reference():
 
 @pytest.mark.parametrize("dimension", [2, 40])
 def test_nearest_distance_is_the_median_and_ignores_duplicates(dimension):
-    data = RANDOM.normal(size=(200, dimension))
+    data = RANDOM.normal(size=(100, dimension))
     apart = np.linalg.norm(data[:, None] - data, axis=2)
     np.fill_diagonal(apart, np.inf)
     expected = np.median(apart.min(axis=1))
     assert nearest_distance(data, np.ones(dimension)) == pytest.approx(expected)
-    doubled = np.repeat(data[:100], 2, axis=0)
-    expected = np.median(apart[:100, :100].min(axis=1))
+    doubled = np.repeat(data[:50], 2, axis=0)
+    expected = np.median(apart[:50, :50].min(axis=1))
     assert nearest_distance(doubled, np.ones(dimension)) == pytest.approx(expected)
 
 
