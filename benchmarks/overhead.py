@@ -11,9 +11,10 @@ microsecond a row shows it: one is listed.
 
 from __future__ import annotations
 
+import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -144,7 +145,8 @@ def measure(case: Case, points: Any, rows: Any) -> tuple[int, float, list[float]
     return best, float(np.median(bare)), ratios
 
 
-def main() -> bool:
+def main(wanted: Sequence[str] = ()) -> bool:
+    """All models, or those whose names hold one of the words."""
     points = np.random.default_rng(0).normal(size=(POINTS, FEATURES))
     rows = asked_for(points)
     print(f"overhead: ah.gamma against bare calls, {POINTS:,} points of {FEATURES} features")
@@ -153,6 +155,8 @@ def main() -> bool:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for case in cases():
+            if not any(word in case.name for word in wanted or [""]):
+                continue
             best, bare, ratios = measure(case, points, rows)
             ratio = float(np.median(ratios))
             good &= ratio <= BAR or case.name == SMALL
@@ -163,4 +167,4 @@ def main() -> bool:
 
 
 if __name__ == "__main__":
-    raise SystemExit(not main())
+    raise SystemExit(not main(sys.argv[1:]))

@@ -16,8 +16,9 @@ from anharmonic.regions import Region, host
 __all__ = ["Pace", "Question", "answers"]
 
 SIZES = (1024, 4096, 32768)
-RECENT = 4
+RECENT = 8
 GAIN = 0.9
+"""How much faster the middling size must be than the small one for the large to be tried."""
 EXPLORED = 0.005
 """The share of all rows that goes to finding out whether another size has become faster."""
 
@@ -42,10 +43,15 @@ class Pace:
         """Rows for the next call."""
         if self.told or self.most <= SIZES[0]:
             return self.most
-        sizes = self._promising()
-        for size in sizes:
-            if len(self.times.get(size, ())) < max(2, SIZES[1] // size):
+        small, middling, large = (min(size, self.most) for size in SIZES)
+        # The first calls warm a model up, so the size they had is tried again.
+        for size, wanted in ((middling, 2), (small, 8), (middling, 4)):
+            if len(self.times.get(size, ())) < wanted:
                 return size
+        grows = self._fastest(middling) < GAIN * self._fastest(small)
+        if grows and large not in self.times:
+            return large
+        sizes = (small, middling, large) if grows else (small, middling)
         best = min(sizes, key=self._fastest)
         spare = EXPLORED * self.total
         rarely = (size for size in sizes if self.rows.get(size, 0) + size < spare)
@@ -69,12 +75,6 @@ class Pace:
 
     def _fastest(self, size: int) -> float:
         return min(self.times.get(size, (np.inf,)))
-
-    def _promising(self) -> list[int]:
-        """The two smaller sizes, and the largest while growing pays."""
-        small, middling, large = (min(size, self.most) for size in SIZES)
-        grows = self._fastest(middling) < GAIN * self._fastest(small)
-        return [small, middling, large] if grows else [small, middling]
 
 
 class Question(NamedTuple):
