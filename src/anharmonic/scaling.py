@@ -95,12 +95,14 @@ def nearest_distance(values: Array, units: Floats, seed: int = 0) -> float:
     if few:
         from scipy.spatial import KDTree
 
-        distances = KDTree(among).query(asked, k=min(8, len(among)))[0].reshape(len(asked), -1)
+        nearest = KDTree(among).query(asked, k=min(8, len(among)))[0]
+        squares = nearest.reshape(len(asked), -1) ** 2
     else:
         from scipy.spatial.distance import cdist
 
-        distances = cdist(asked, among)
-    smallest = np.where(distances > 0, distances, np.inf).min(axis=1)
+        squares = cdist(asked, among, "sqeuclidean")
+    squares[squares == 0] = np.inf
+    smallest = np.sqrt(squares.min(axis=1))
     found = smallest[np.isfinite(smallest)]
     if not len(found):
         raise PointsError(
