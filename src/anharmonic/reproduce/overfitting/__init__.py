@@ -1,0 +1,1 @@
+"""Does gamma, which needs no labels, rank models by how much they overfit?"""
