@@ -25,8 +25,12 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[str]:
     target = Path(path)
     handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     os.close(handle)
+    # A temporary file is its owner's alone; the result is for whom any new file is.
+    mask = os.umask(0)
+    os.umask(mask)
     try:
         yield temporary
+        os.chmod(temporary, 0o666 & ~mask)
         os.replace(temporary, target)
     except BaseException:
         os.unlink(temporary)

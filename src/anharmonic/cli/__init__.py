@@ -6,6 +6,7 @@ import sys
 
 import typer
 
+from anharmonic.cli.check import check_command
 from anharmonic.cli.compare import compare_command
 from anharmonic.cli.demo import demo
 from anharmonic.cli.measure import measure
@@ -21,6 +22,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(measure, name="gamma")
+app.command("check")(check_command)
 app.command("compare")(compare_command)
 app.command("demo")(demo)
 
