@@ -11,6 +11,7 @@ NAMES = {
     "Scores",
     "as_model",
     "balls",
+    "card",
     "collect",
     "compare",
     "errors",
@@ -20,6 +21,7 @@ NAMES = {
     "plan",
     "regions",
     "sweep",
+    "tracking",
     "workers",
 }
 PARAMETERS = [
@@ -50,6 +52,6 @@ def test_gamma_takes_these():
 def test_everything_public_is_documented():
     for name in NAMES:
         assert inspect.getdoc(getattr(ah, name))
-    for room in (ah.balls, ah.regions, ah.workers, ah.errors, ah.gate):
+    for room in (ah.balls, ah.regions, ah.workers, ah.errors, ah.gate, ah.card, ah.tracking):
         for name in room.__all__:
             assert inspect.getdoc(getattr(room, name)), name

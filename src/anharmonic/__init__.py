@@ -7,7 +7,7 @@
 True
 """
 
-from anharmonic import balls, errors, gate, regions, workers
+from anharmonic import balls, card, errors, gate, regions, tracking, workers
 from anharmonic.comparison import compare, sweep
 from anharmonic.errors import AnharmonicError
 from anharmonic.meanvalue import gamma
@@ -23,6 +23,7 @@ __all__ = [
     "Scores",
     "as_model",
     "balls",
+    "card",
     "collect",
     "compare",
     "errors",
@@ -32,5 +33,6 @@ __all__ = [
     "plan",
     "regions",
     "sweep",
+    "tracking",
     "workers",
 ]
