@@ -10,7 +10,7 @@ stands beside the package, whose import brings numpy and scipy, and imports it w
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Protocol, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import pytest
 
@@ -26,8 +26,8 @@ SHOWN = 6
 """Columns of a point that a message shows."""
 
 
-class AssertHarmonic(Protocol):
-    """What the fixture gives: a function that measures, judges and returns the scores."""
+class AssertHarmonic:
+    """What the fixture gives: called, it measures, judges and returns the scores."""
 
     def __call__(
         self,
@@ -39,7 +39,27 @@ class AssertHarmonic(Protocol):
         margin: float = 0.0,
         level: float = 0.95,
         **arguments: Unpack[MeasureArguments],
-    ) -> Scores: ...
+    ) -> Scores:
+        """Fail when the mean is really above `below`, or more than `margin` above a baseline's."""
+        __tracebackhide__ = True
+        import anharmonic as ah
+        from anharmonic.regions import as_region
+
+        if below is None and baseline is None:
+            raise ah.errors.SettingsError("give below= a limit, baseline= scores, or both")
+        before = ah.Scores.load(baseline) if isinstance(baseline, str | os.PathLike) else baseline
+        if before is None:
+            scores = ah.gamma(model, points, **arguments)
+        else:
+            scores = ah.measured_like(before, model, points, **arguments)
+        verdicts = [] if below is None else [ah.gate.below(scores, below, level)]
+        if before is not None:
+            verdicts.append(ah.gate.no_worse(scores, before, level, margin))
+        failed = [verdict.sentence for verdict in verdicts if not verdict.passed]
+        if failed:
+            rows = _worst(scores, as_region(points))
+            pytest.fail("\n".join([*failed, f"{scores!r}", "largest:", *rows]), pytrace=False)
+        return scores
 
 
 @pytest.fixture(scope="session")
@@ -49,40 +69,7 @@ def assert_harmonic() -> AssertHarmonic:
     `baseline` are Scores or the path of saved ones, which lend their settings; the other
     arguments are those of `anharmonic.gamma`. Gives the scores back.
     """
-    return _assert_harmonic
-
-
-def _assert_harmonic(
-    model: Any,
-    points: Any,
-    *,
-    below: float | None = None,
-    baseline: Scores | str | os.PathLike[str] | None = None,
-    margin: float = 0.0,
-    level: float = 0.95,
-    **arguments: Unpack[MeasureArguments],
-) -> Scores:
-    __tracebackhide__ = True
-    import anharmonic
-    from anharmonic.regions import as_region
-
-    if below is None and baseline is None:
-        raise anharmonic.errors.SettingsError("give below= a limit, baseline= scores, or both")
-    before = (
-        anharmonic.Scores.load(baseline) if isinstance(baseline, str | os.PathLike) else baseline
-    )
-    if before is None:
-        scores = anharmonic.gamma(model, points, **arguments)
-    else:
-        scores = anharmonic.measured_like(before, model, points, **arguments)
-    verdicts = [] if below is None else [anharmonic.gate.below(scores, below, level)]
-    if before is not None:
-        verdicts.append(anharmonic.gate.no_worse(scores, before, level, margin))
-    failed = [verdict.sentence for verdict in verdicts if not verdict.passed]
-    if failed:
-        rows = _worst(scores, as_region(points))
-        pytest.fail("\n".join([*failed, f"{scores!r}", "largest:", *rows]), pytrace=False)
-    return scores
+    return AssertHarmonic()
 
 
 def _worst(scores: Scores, region: Region) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import tempfile
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -23,14 +23,11 @@ SUFFIXES = ".csv, .parquet, .npy or .npz"
 def whole_file(path: str | os.PathLike[str]) -> Iterator[str]:
     """A temporary name beside `path` that takes its place only if all goes well."""
     target = Path(path)
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    os.close(handle)
-    # A temporary file is its owner's alone; the result is for whom any new file is.
-    mask = os.umask(0)
-    os.umask(mask)
+    temporary = str(target.with_name(f".{target.name}.{secrets.token_hex(8)}"))
+    # Not by `tempfile`, whose files only their owner may read, and so would be the result.
+    os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
     try:
         yield temporary
-        os.chmod(temporary, 0o666 & ~mask)
         os.replace(temporary, target)
     except BaseException:
         os.unlink(temporary)

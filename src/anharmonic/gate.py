@@ -32,7 +32,6 @@ Outcome = Literal["below", "unsettled", "above"]
 class Verdict:
     """What a gate found. `str(verdict)` says it in a sentence.
 
-    - `passed`: False only when the truth is really above the limit, at `level`.
     - `outcome`: "below" (surely), "above" (surely, so it failed) or "unsettled" (it passed).
     - `estimate`: the mean, or its difference to the baseline's, with its standard error.
     - `limit`: what it may be at most. `baseline`: the mean compared with, where there is one.
@@ -41,16 +40,20 @@ class Verdict:
     """
 
     criterion: str
-    passed: bool
     outcome: Outcome
     estimate: Estimate
     limit: float
-    baseline: Estimate | None
     interval: tuple[float, float]
     level: float
     statistic: str
     sentence: str
     queries: int
+    baseline: Estimate | None = None
+
+    @property
+    def passed(self) -> bool:
+        """False only when the truth is really above the limit, at `level`."""
+        return self.outcome != "above"
 
     def __str__(self) -> str:
         return self.sentence
@@ -89,11 +92,9 @@ def below(scores: Scores, limit: float, level: float = 0.95) -> Verdict:
     what, mean = f"mean {scores.metric}", Estimate(scores.mean, scores.error)
     return Verdict(
         criterion=f"{what} at most {limit:g}",
-        passed=ends.outcome(limit) != "above",
         outcome=ends.outcome(limit),
         estimate=mean,
         limit=limit,
-        baseline=None,
         interval=ends.interval,
         level=level,
         statistic=f"one-sided Student interval of {len(scores):,} points, noise taken out",
@@ -126,36 +127,34 @@ def no_worse(scores: Scores, baseline: Scores, level: float = 0.95, margin: floa
         compared(scores.values, lowered(baseline), level),
     )
     gap = compared(scores.values, baseline.values, level)[0]
-    before = Estimate(baseline.mean, baseline.error)
-    worth = f"the baseline {before}" + (f" + {margin:g}" if margin else "")
+    now, before = (Estimate(each.mean, each.error) for each in (scores, baseline))
+    extra = f" + {margin:g}" if margin else ""
     way = "paired point by point" if paired else "unpaired (other points), Welch"
+    worth = f"the baseline {before}{extra}"
     settled = ends.words(margin, level, len(scores), worth, "difference ")
     if paired and np.array_equal(scores.values, baseline.values):
         settled = f"is that of {worth}: the two agree at every point"
-    now = Estimate(scores.mean, scores.error)
     return Verdict(
-        criterion=f"mean {scores.metric} at most the baseline's"
-        + (f" + {margin:g}" if margin else ""),
-        passed=ends.outcome(margin) != "above",
+        criterion=f"mean {scores.metric} at most the baseline's{extra}",
         outcome=ends.outcome(margin),
         estimate=gap,
         limit=margin,
-        baseline=before,
         interval=ends.interval,
         level=level,
         statistic=f"one-sided interval of the difference, {way}, noise taken out",
         sentence=f"mean {scores.metric} {now} {settled}; difference {gap}, {way}",
         queries=scores.queries,
+        baseline=before,
     )
 
 
 def lowered(scores: Scores) -> Floats:
     """Scores that noise can only lower on average, (points,); below 0 where turns disagree.
 
-    Each turn is projected on the direction the other turns point in, which cannot exceed the
-    truth on average: the mean product of two different turns, `squared`, over the typical
-    length of a mean that leaves one turn out. Shares of changed labels have one sign, so that
-    noise cancels in them: they stay.
+    Each turn is projected on the direction in which the other turns point, which on average
+    cannot exceed the truth: the mean product of two different turns, `squared`, over the
+    root mean square length of a mean that leaves one turn out. Shares of changed labels have
+    one sign, so that noise cancels in them: they stay.
     """
     reduction = scores.settings.get("reduction")
     if scores.settings.get("kind") == "onehot" and (

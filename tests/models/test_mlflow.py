@@ -12,6 +12,7 @@ import pytest
 from skl2onnx import to_onnx
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from tests.stores import mlflow_store
+from tests.test_cli import run
 
 import anharmonic as ah
 from anharmonic.errors import MissingExtra, ModelError, NotAModel, PointsError, UntrustedFile
@@ -189,6 +190,14 @@ def test_what_is_not_there_is_named(mlflow, tmp_path) -> None:
         as_model(tmp_path, trust=True)
     with pytest.raises(NotAModel, match="no loaded MLflow model"):
         as_model(mlflow.models.Model())
+
+
+def test_from_a_shell(logged, mlflow, frame, tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", mlflow.get_tracking_uri())
+    frame.to_parquet(tmp_path / "points.parquet")
+    arguments = ["--data", "points.parquet", "--max-gamma", "1"]
+    assert "--trust" in run(tmp_path, "check", "models:/wine/1", *arguments, code=1).stderr
+    run(tmp_path, "check", "models:/wine/1", "--trust", *arguments)
 
 
 def test_nothing_is_imported_unless_asked() -> None:
