@@ -126,6 +126,19 @@ def test_shares_of_changed_labels_need_no_correction():
     model = ah.as_model(lambda x: (x[:, 0] > 0).astype(int), output="onehot", classes=[0, 1])
     scores = measured(model)
     np.testing.assert_array_equal(lowered(scores), scores.values)
+    two = measured(ah.as_model(model, output="label", classes=[0, 1]))
+    assert two.settings["kind"] == "label"
+    np.testing.assert_array_equal(lowered(two), two.values)
+
+
+def test_labels_of_a_model_with_noise_of_its_own_need_it():
+    random = np.random.default_rng(0)
+
+    def tossed(x):
+        return (x[:, 0] + random.normal(size=len(x)) > 0).astype(int)
+
+    scores = measured(ah.as_model(tossed, output="onehot", classes=[0, 1]))
+    assert lowered(scores).mean() < 0.5 * scores.mean
 
 
 # --- kind refusals ---------------------------------------------------------------------------

@@ -156,14 +156,24 @@ def lowered(scores: Scores) -> Floats:
     root mean square length of a mean that leaves one turn out. Shares of changed labels have
     one sign, so that noise cancels in them: they stay.
     """
-    reduction = scores.settings.get("reduction")
-    if scores.settings.get("kind") == "onehot" and (
-        reduction == "predicted" or isinstance(reduction, int)
-    ):
+    if _one_signed(scores):
         return scores.values
     noise = np.maximum(scores.values**2 - scores.squared, 0.0)
     length = np.sqrt(scores.values**2 + noise / np.maximum(scores.turns - 1, 1))
     return np.divide(scores.squared, length, out=np.zeros(len(length)), where=length != 0)
+
+
+def _one_signed(scores: Scores) -> bool:
+    """Whether every turn deviates in the same direction, as shares of changed labels do."""
+    known = scores.settings
+    if known.get("noise"):  # the label at the centre changes by itself then
+        return False
+    if known.get("kind") == "label":
+        return len(known.get("classes") or ()) == 2
+    reduction = known.get("reduction")
+    return known.get("kind") == "onehot" and (
+        reduction == "predicted" or isinstance(reduction, int)
+    )
 
 
 @dataclass(frozen=True)
