@@ -42,6 +42,7 @@ def same(one, other):
     np.testing.assert_allclose(one.errors, other.errors, rtol=0, atol=1e-14)
     assert one.settings["radius"] == other.settings["radius"]
     assert one.settings["ball"] == other.settings["ball"]
+    assert one.settings["fingerprint"] == other.settings["fingerprint"]
 
 
 @pytest.mark.parametrize("arguments", [{}, {"radius": 0.3, "rotations": 2}, {"ball": "simplex"}])

@@ -11,13 +11,17 @@ NAMES = {
     "Scores",
     "as_model",
     "balls",
+    "card",
     "collect",
     "compare",
     "errors",
     "gamma",
+    "gate",
+    "measured_like",
     "plan",
     "regions",
     "sweep",
+    "tracking",
     "workers",
 }
 PARAMETERS = [
@@ -48,6 +52,6 @@ def test_gamma_takes_these():
 def test_everything_public_is_documented():
     for name in NAMES:
         assert inspect.getdoc(getattr(ah, name))
-    for room in (ah.balls, ah.regions, ah.workers, ah.errors):
+    for room in (ah.balls, ah.regions, ah.workers, ah.errors, ah.gate, ah.card, ah.tracking):
         for name in room.__all__:
             assert inspect.getdoc(getattr(room, name)), name

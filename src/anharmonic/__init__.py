@@ -7,12 +7,13 @@
 True
 """
 
-from anharmonic import balls, errors, regions, workers
+from anharmonic import balls, card, errors, gate, regions, tracking, workers
 from anharmonic.comparison import compare, sweep
 from anharmonic.errors import AnharmonicError
 from anharmonic.meanvalue import gamma
 from anharmonic.models import as_model
 from anharmonic.offline import collect, plan
+from anharmonic.repetition import measured_like
 from anharmonic.scores import Scores
 
 __version__ = "0.1.0"
@@ -22,12 +23,16 @@ __all__ = [
     "Scores",
     "as_model",
     "balls",
+    "card",
     "collect",
     "compare",
     "errors",
     "gamma",
+    "gate",
+    "measured_like",
     "plan",
     "regions",
     "sweep",
+    "tracking",
     "workers",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import tempfile
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -23,8 +23,9 @@ SUFFIXES = ".csv, .parquet, .npy or .npz"
 def whole_file(path: str | os.PathLike[str]) -> Iterator[str]:
     """A temporary name beside `path` that takes its place only if all goes well."""
     target = Path(path)
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    os.close(handle)
+    temporary = str(target.with_name(f".{target.name}.{secrets.token_hex(8)}"))
+    # Not by `tempfile`, whose files only their owner may read, and so would be the result.
+    os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
     try:
         yield temporary
         os.replace(temporary, target)

@@ -22,6 +22,7 @@ from anharmonic.errors import (
     NoisyModel,
     SettingsError,
 )
+from anharmonic.fingerprints import fingerprint
 from anharmonic.ledger import Allowance, Ledger, due
 from anharmonic.probing import Probe, automatic, probed
 from anharmonic.protocols import Ball, Integers, Map
@@ -142,6 +143,7 @@ def _described(sphere: Sphere, probe: Probe) -> dict[str, Any]:
         "reduction": _name(sphere.reduction),
         "region": region.kind,
         "points": len(region),
+        "fingerprint": fingerprint(region, sphere.units),
         "volume": None if volume is None else volume / float(np.prod(sphere.units)),
         "dimension": region.dimension,
         "radius": sphere.radius,
@@ -267,6 +269,8 @@ def _check_same(before: dict[str, Any], now: dict[str, Any]) -> None:
         *("ball", "directions", "rotations", "seed"),
     )
     differing = [name for name in same if before.get(name) != now[name]]
+    if before.get("fingerprint", now["fingerprint"]) != now["fingerprint"] and not differing:
+        differing = ["set of points"]
     if differing:
         raise SettingsError(
             f"resume= was measured with another {', '.join(differing)}: "

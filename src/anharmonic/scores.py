@@ -247,7 +247,7 @@ class Scores:
         try:
             table = pq.read_table(path)
             about = json.loads((table.schema.metadata or {})[b"anharmonic"])
-        except (pa.ArrowInvalid, KeyError, ValueError) as problem:
+        except (OSError, pa.ArrowInvalid, KeyError, ValueError) as problem:
             raise InputError(
                 f"{path} holds no scores: give a file written by Scores.save or --out"
             ) from problem

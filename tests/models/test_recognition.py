@@ -22,6 +22,9 @@ FRAMEWORKS = (
     "joblib",
     "skops",
     "polars",
+    "mlflow",
+    "huggingface_hub",
+    "yaml",
 )
 
 

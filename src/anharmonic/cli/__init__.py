@@ -6,6 +6,8 @@ import sys
 
 import typer
 
+from anharmonic.cli.card import card_command
+from anharmonic.cli.check import check_command
 from anharmonic.cli.compare import compare_command
 from anharmonic.cli.demo import demo
 from anharmonic.cli.measure import measure
@@ -21,6 +23,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(measure, name="gamma")
+app.command("card")(card_command)
+app.command("check")(check_command)
 app.command("compare")(compare_command)
 app.command("demo")(demo)
 

@@ -25,6 +25,7 @@ from anharmonic.cli.options import (
     Scale,
     chosen,
     load,
+    name_and_value,
     number,
     pair,
     radius_value,
@@ -64,7 +65,7 @@ def compare_command(
     """Rank models by gamma on the same points, and say which differences are real."""
     if data is None:
         raise SettingsError("give --data, or see: anharmonic compare --help")
-    named = dict(_named(each) for each in models)
+    named = dict(name_and_value(each) for each in models)
     found = compare(
         {name: load(source, output, trust) for name, source in named.items()},
         points(chosen(read_data(data), columns, drop), moving=split(moving)),
@@ -85,13 +86,6 @@ def compare_command(
     console.print(_ranking(found))
     for each in found.differences:
         console.print(str(each), highlight=False, style="" if each.real else "dim")
-
-
-def _named(text: str) -> tuple[str, str]:
-    name, separator, source = text.partition("=")
-    if not (name and separator and source):
-        raise SettingsError(f"{text!r}: give each model a name, such as forest=forest.onnx")
-    return name, source
 
 
 def _ranking(found: Comparison) -> Table:

@@ -41,7 +41,7 @@ from anharmonic.offline import collect, plan
 from anharmonic.regions import points
 from anharmonic.scores import Scores
 
-__all__ = ["measure"]
+__all__ = ["keep", "measure"]
 
 measure = typer.Typer(
     invoke_without_command=True,
@@ -108,7 +108,7 @@ def run(
                 progress=progress,
             )
     except (ModelError, KeyboardInterrupt) as stop:
-        _keep(getattr(stop, "partial", None), out)
+        keep(getattr(stop, "partial", None), out)
         raise
     if out is not None:
         scores.save(out)
@@ -166,7 +166,7 @@ def collect_command(
     show_scores(scores, as_json)
 
 
-def _keep(partial: Scores | None, out: Path | None) -> None:
+def keep(partial: Scores | None, out: Path | None) -> None:
     """Save what was finished, and say how to go on."""
     if partial is None or not (partial.turns > 0).any():
         return

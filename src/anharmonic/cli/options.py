@@ -35,6 +35,7 @@ __all__ = [
     "chosen",
     "executor",
     "load",
+    "name_and_value",
     "number",
     "pair",
     "radius_value",
@@ -45,7 +46,9 @@ __all__ = [
 
 ModelOption = Annotated[
     str | None,
-    typer.Option(help="An .onnx, .skops or .joblib file, module:function, or a v2 server's URL."),
+    typer.Option(
+        help="An .onnx, .skops or .joblib file, module:function, models:/… or a v2 server's URL."
+    ),
 ]
 Data = Annotated[Path | None, typer.Option(help="Points: .csv, .parquet, .npy or .npz.")]
 Reference = Annotated[
@@ -97,6 +100,14 @@ def reference_data(path: Path | None, columns: str | None, drop: str | None) -> 
 def split(names: str | None) -> list[str] | None:
     """Names with commas between them."""
     return None if names is None else [name.strip() for name in names.split(",")]
+
+
+def name_and_value(text: str) -> tuple[str, str]:
+    """The two sides of NAME=VALUE."""
+    name, separator, value = text.partition("=")
+    if not (name and separator and value):
+        raise SettingsError(f"{text!r}: give each a name, such as forest=forest.onnx")
+    return name, value
 
 
 def number(text: str | None) -> Any:

@@ -15,9 +15,9 @@ __all__ = ["ACCEPTED", "load", "load_attribute"]
 
 ACCEPTED: Final = (
     "a function on arrays; a fitted scikit-learn, XGBoost, LightGBM or CatBoost model; a torch "
-    "module; an ONNX session; http(s)://HOST/v2/models/NAME; package.module:attribute; a file "
-    ".onnx, .skops, .joblib, .pkl (the last two with trust), .ubj or .json (XGBoost), .txt "
-    "(LightGBM), .cbm (CatBoost)"
+    "module; an ONNX session; http(s)://HOST/v2/models/NAME; models:/NAME/VERSION (MLflow); "
+    "package.module:attribute; a file .onnx, .skops, .joblib, .pkl (the last two with trust), "
+    ".ubj or .json (XGBoost), .txt (LightGBM), .cbm (CatBoost)"
 )
 ATTRIBUTE: Final = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
 

@@ -11,6 +11,7 @@ from anharmonic.errors import NotAModel
 from anharmonic.models.answers import Answers, answers_of, predictor
 from anharmonic.models.files import ACCEPTED, load, load_attribute
 from anharmonic.models.function import function_answers
+from anharmonic.models.mlflow import is_mlflow, load_mlflow, pyfunc_answers
 from anharmonic.models.onnx import Graph, onnx_answers
 from anharmonic.models.predictor import Predictor
 from anharmonic.models.remote import remote_answers
@@ -30,6 +31,7 @@ ADAPTERS: Final[Mapping[str, Callable[[Any], Answers]]] = {
     "onnxruntime": onnx_answers,
     "torch": torch_answers,
     "sklearn": sklearn_answers,
+    "mlflow": pyfunc_answers,
 }
 
 
@@ -43,7 +45,8 @@ def as_model(
     """Make a model of anything that predicts: points (rows, …) in, outputs (rows[, columns]) out.
 
     `source` is a function on arrays, a fitted estimator, a torch module, an ONNX session or
-    file, a model file (pickles only with `trust`), `package.module:attribute`, or an http(s)
+    file, a model file (pickles only with `trust`), `package.module:attribute`, an MLflow
+    address (`models:/NAME/VERSION`, `runs:/…`, `mlflow:/FOLDER`) or folder, or an http(s)
     address speaking the Open Inference Protocol v2, asked with `timeout` in seconds.
 
     `output` is None (probabilities where a model has them, else margins, else values), or
@@ -77,6 +80,9 @@ def _named(
     """The model that an address, a Python name or a path stands for."""
     if isinstance(source, str) and source.lower().startswith(("http://", "https://")):
         return predictor(remote_answers(source, timeout), output, classes)
+    if is_mlflow(source):
+        loaded = as_model(load_mlflow(source, trust), output, classes)
+        return replace(loaded, name=str(source)) if isinstance(loaded, Predictor) else loaded
     path = Path(source).expanduser()
     named = None if path.exists() else load_attribute(str(source))
     found = load(path, trust) if named is None else named

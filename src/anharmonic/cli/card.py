@@ -1,0 +1,35 @@
+"""`anharmonic card`: saved scores into a model card."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from anharmonic.card import add_to_card
+from anharmonic.cli.options import Json, name_and_value
+from anharmonic.cli.show import plain, tell
+from anharmonic.scores import Scores
+
+__all__ = ["card_command"]
+
+
+def card_command(
+    card: Annotated[Path, typer.Argument(help="The card, README.md; made where there is none.")],
+    scores: Annotated[list[str], typer.Argument(help="DATASET=SCORES.parquet, one or more.")],
+    model: Annotated[str | None, typer.Option(help="The model's name in the metadata.")] = None,
+    task: Annotated[str | None, typer.Option(help="Such as tabular-classification.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Write here and leave the card as is.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Add mean gamma by data set to a Hugging Face model card; nothing is uploaded."""
+    found = {name: Scores.load(path) for name, path in map(name_and_value, scores)}
+    add_to_card(card, found, model=model, task=task, out=out)
+    written = out or card
+    if as_json:
+        summaries = {name: each.summary() for name, each in found.items()}
+        print(json.dumps(plain({"card": str(written), "datasets": summaries})))
+    else:
+        tell(f"{written} now tells gamma on {', '.join(found)}.")

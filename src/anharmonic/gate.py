@@ -1,0 +1,258 @@
+"""Pass or fail: is a model's score really above a limit, or above that of its predecessor?
+
+Noise lifts a score, since the absolute value of noise is not zero. A gate must not fail for
+that, so it brackets the truth between two averages: `values`, which noise can only lift, and
+`lowered`, which noise can only lower. It fails when the interval of the lowered one lies
+above the limit, and is sure of passing when the interval of the lifted one lies below.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from anharmonic.errors import SettingsError
+from anharmonic.likeness import require_alike, same_points
+from anharmonic.moments import Estimate, Moments, half_widths
+from anharmonic.protocols import Floats
+from anharmonic.scores import Scores
+
+__all__ = ["Verdict", "below", "lowered", "no_worse"]
+
+HOPELESS = 1000
+"""More points than so many times those at hand are not worth advising."""
+
+Outcome = Literal["below", "unsettled", "above"]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a gate found. `str(verdict)` says it in a sentence.
+
+    - `outcome`: "below" (surely), "above" (surely, so it failed) or "unsettled" (it passed).
+    - `estimate`: the mean, or its difference to the baseline's, with its standard error.
+    - `limit`: what it may be at most. `baseline`: the mean compared with, where there is one.
+    - `interval`: lowest and highest the truth may be; each end holds with probability `level`.
+    - `statistic`: how it was reckoned. `queries`: what measuring cost.
+    """
+
+    criterion: str
+    outcome: Outcome
+    estimate: Estimate
+    limit: float
+    interval: tuple[float, float]
+    level: float
+    statistic: str
+    sentence: str
+    queries: int
+    baseline: Estimate | None = None
+
+    @property
+    def passed(self) -> bool:
+        """False only when the truth is really above the limit, at `level`."""
+        return self.outcome != "above"
+
+    def __str__(self) -> str:
+        return self.sentence
+
+    def summary(self) -> dict[str, Any]:
+        """Everything as plain values, ready for JSON."""
+        return {
+            "criterion": self.criterion,
+            "passed": self.passed,
+            "outcome": self.outcome,
+            "estimate": self.estimate.value,
+            "error": self.estimate.error,
+            "limit": self.limit,
+            "baseline": None if self.baseline is None else list(self.baseline),
+            "interval": list(self.interval),
+            "level": self.level,
+            "statistic": self.statistic,
+            "sentence": self.sentence,
+            "queries": self.queries,
+        }
+
+
+def below(scores: Scores, limit: float, level: float = 0.95) -> Verdict:
+    """Whether the region's mean score is below `limit`; fails only when it is really above.
+
+    >>> import numpy as np
+    >>> from anharmonic.meanvalue import gamma
+    >>> points = np.random.default_rng(0).normal(size=(200, 3))
+    >>> scores = gamma(lambda x: np.sin(2 * x[:, 0]), points, radius=0.3)
+    >>> below(scores, 0.1).outcome, below(scores, 0.001).outcome
+    ('below', 'above')
+    """
+    _checked(level, limit)
+    _usable(scores, "the scores")
+    ends = _Ends(_single(lowered(scores), level), _single(scores.values, level))
+    what, mean = f"mean {scores.metric}", Estimate(scores.mean, scores.error)
+    return Verdict(
+        criterion=f"{what} at most {limit:g}",
+        outcome=ends.outcome(limit),
+        estimate=mean,
+        limit=limit,
+        interval=ends.interval,
+        level=level,
+        statistic=f"one-sided Student interval of {len(scores):,} points, noise taken out",
+        sentence=f"{what} {mean} {ends.words(limit, level, len(scores), f'{limit:g}')}",
+        queries=scores.queries,
+    )
+
+
+def no_worse(scores: Scores, baseline: Scores, level: float = 0.95, margin: float = 0.0) -> Verdict:
+    """Whether the mean score is at most `margin` above the baseline's; fails only when really.
+
+    Both must have been measured alike. Measured at the same points they are compared point by
+    point; at other points of the same kind by Welch's interval, which is wider.
+
+    >>> import numpy as np
+    >>> from anharmonic.meanvalue import gamma
+    >>> points = np.random.default_rng(0).normal(size=(200, 3))
+    >>> old, new = (gamma(lambda x: np.sin(f * x[:, 0]), points, radius=0.3) for f in (2, 2.2))
+    >>> no_worse(new, old).passed, no_worse(old, new).passed
+    (False, True)
+    """
+    _checked(level, margin)
+    _usable(scores, "the scores")
+    _usable(baseline, "the baseline")
+    require_alike(scores, baseline)
+    paired = same_points(scores, baseline)
+    compared = _paired if paired else _unpaired
+    ends = _Ends(
+        compared(lowered(scores), baseline.values, level),
+        compared(scores.values, lowered(baseline), level),
+    )
+    gap = compared(scores.values, baseline.values, level)[0]
+    now, before = (Estimate(each.mean, each.error) for each in (scores, baseline))
+    extra = f" + {margin:g}" if margin else ""
+    way = "paired point by point" if paired else "unpaired (other points), Welch"
+    worth = f"the baseline {before}{extra}"
+    settled = ends.words(margin, level, len(scores), worth, "difference ")
+    if paired and np.array_equal(scores.values, baseline.values):
+        settled = f"is that of {worth}: the two agree at every point"
+    return Verdict(
+        criterion=f"mean {scores.metric} at most the baseline's{extra}",
+        outcome=ends.outcome(margin),
+        estimate=gap,
+        limit=margin,
+        interval=ends.interval,
+        level=level,
+        statistic=f"one-sided interval of the difference, {way}, noise taken out",
+        sentence=f"mean {scores.metric} {now} {settled}; difference {gap}, {way}",
+        queries=scores.queries,
+        baseline=before,
+    )
+
+
+def lowered(scores: Scores) -> Floats:
+    """Scores that noise can only lower on average, (points,); below 0 where turns disagree.
+
+    Each turn is projected on the direction in which the other turns point, which on average
+    cannot exceed the truth: the mean product of two different turns, `squared`, over the
+    root mean square length of a mean that leaves one turn out. Shares of changed labels have
+    one sign, so that noise cancels in them: they stay.
+    """
+    if _one_signed(scores):
+        return scores.values
+    noise = np.maximum(scores.values**2 - scores.squared, 0.0)
+    length = np.sqrt(scores.values**2 + noise / np.maximum(scores.turns - 1, 1))
+    return np.divide(scores.squared, length, out=np.zeros(len(length)), where=length != 0)
+
+
+def _one_signed(scores: Scores) -> bool:
+    """Whether every turn deviates in the same direction, as shares of changed labels do."""
+    known = scores.settings
+    if known.get("noise"):  # the label at the centre changes by itself then
+        return False
+    if known.get("kind") == "label":
+        return len(known.get("classes") or ()) == 2
+    reduction = known.get("reduction")
+    return known.get("kind") == "onehot" and (
+        reduction == "predicted" or isinstance(reduction, int)
+    )
+
+
+@dataclass(frozen=True)
+class _Ends:
+    """The two averages that bracket the truth, each with how far it may be off."""
+
+    low: tuple[Estimate, float]
+    high: tuple[Estimate, float]
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        return self.low[0].value - self.low[1], self.high[0].value + self.high[1]
+
+    def outcome(self, limit: float) -> Outcome:
+        low, high = self.interval
+        return "above" if low > limit else "below" if high < limit else "unsettled"
+
+    def words(self, limit: float, level: float, points: int, worth: str, what: str = "") -> str:
+        """The verdict from "is" on: above or below what `worth` describes, and how surely."""
+        found = self.outcome(limit)
+        low, high = self.interval
+        if found == "unsettled":
+            return f"is not surely above {worth}: {self._advice(limit, points)}"
+        end = f"at least {low:.4g}" if found == "above" else f"at most {high:.4g}"
+        return f"is surely {found} {worth} ({what}{end} at {100 * level:.4g}% confidence)"
+
+    def _advice(self, limit: float, points: int) -> str:
+        """How much more would settle it: points where chance hides it, turns where noise does."""
+        gap, reach = max(
+            (self.low[0].value - limit, self.low[1]),
+            (limit - self.high[0].value, self.high[1]),
+        )
+        if gap <= 0 and self.high[0].value > self.low[0].value:
+            return "noise hides it, so more rotations would help and more points would not"
+        if gap <= 0 or not math.isfinite(reach):
+            return "the two cannot be told apart"
+        more = math.ceil(points * ((reach / gap) ** 2 - 1))
+        if more > HOPELESS * points:
+            return "they are too close to be told apart"
+        return f"about {max(more, 1):,} more points would settle it"
+
+
+def _single(values: Floats, level: float) -> tuple[Estimate, float]:
+    """The mean, and how far one side of its interval reaches."""
+    found = Moments.of(values)
+    # A one-sided interval at `level` is half of the two-sided one at 2·level − 1.
+    reach = half_widths(found.error, found.count, 2 * level - 1)
+    return Estimate(float(found.mean), float(found.error)), float(reach)
+
+
+def _paired(new: Floats, old: Floats, level: float) -> tuple[Estimate, float]:
+    return _single(new - old, level)
+
+
+def _unpaired(new: Floats, old: Floats, level: float) -> tuple[Estimate, float]:
+    """The difference of two means, Welch's error and degrees of freedom."""
+    one, two = Moments.of(new), Moments.of(old)
+    parts = float(one.error) ** 2, float(two.error) ** 2
+    error = math.sqrt(sum(parts))
+    spare = parts[0] ** 2 / (len(new) - 1) + parts[1] ** 2 / (len(old) - 1)
+    freedom = error**4 / spare if spare else math.inf
+    reach = half_widths(error, freedom + 1, 2 * level - 1)
+    return Estimate(float(one.mean - two.mean), error), float(reach)
+
+
+def _checked(level: float, limit: float) -> None:
+    if not 0.5 < level < 1:
+        raise SettingsError(f"level is a confidence between 0.5 and 1, such as 0.95, got {level}")
+    if not (math.isfinite(limit) and limit >= 0):
+        raise SettingsError(f"a limit or margin is a finite number from 0 on, got {limit}")
+
+
+def _usable(scores: Scores, which: str) -> None:
+    if not scores.complete:
+        raise SettingsError(f"{which} are unfinished: go on with resume= (--resume) first")
+    if len(scores) < 2:
+        raise SettingsError(f"{which} hold one point: an error needs at least two, better hundreds")
+    if not np.isfinite(lowered(scores)).all():
+        raise SettingsError(
+            f"{which} were measured with fewer than two rotations, so their noise is unknown: "
+            "measure again with rotations=4"
+        )

@@ -1,0 +1,174 @@
+"""MLflow models: by their address, from a folder, or loaded already.
+
+What a flavour keeps as data (ONNX, skops) is read as such. Everything else runs code when it
+is loaded and is only loaded with trust, natively where that gives probabilities.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final
+
+import narwhals as nw
+import numpy as np
+
+from anharmonic.errors import MissingExtra, ModelError, NotAModel, PointsError, UntrustedFile
+from anharmonic.models.answers import Answers, scored
+from anharmonic.models.files import load
+from anharmonic.models.predictor import on_host
+from anharmonic.protocols import Array
+
+__all__ = ["is_mlflow", "load_mlflow", "pyfunc_answers"]
+
+ADDRESSES: Final = ("models:/", "runs:/", "mlflow-artifacts:/", "mlflow:/", "mlflow:.")
+NATIVE: Final = ("sklearn", "xgboost", "lightgbm", "catboost", "pytorch")
+"""Flavours whose own objects offer more than pyfunc's `predict`."""
+
+
+def is_mlflow(source: str | Path) -> bool:
+    """Whether this is an MLflow address, or a folder that holds a model of MLflow's.
+
+    >>> is_mlflow("models:/wine/1"), is_mlflow("mlflow:./saved"), is_mlflow("mlflow:something")
+    (True, True, False)
+    """
+    if isinstance(source, str) and source.startswith(ADDRESSES):
+        return True
+    return (Path(source).expanduser() / "MLmodel").is_file()
+
+
+def load_mlflow(source: str | Path, trust: bool) -> object:
+    """The model at an address or in a folder, as its flavour's own object where it has one."""
+    folder, flavours = _found(str(source))
+    data = _data_file(folder, flavours)
+    if data is not None:
+        return load(data, trust)
+    if not trust:
+        raise UntrustedFile(
+            f"{source} is an MLflow model ({', '.join(flavours)}), and loading it runs whatever "
+            "code it contains: if you made it or trust who did, say so with trust=True (--trust), "
+            "or log the model as ONNX or with serialization_format='skops'."
+        )
+    native = next((flavour for flavour in NATIVE if flavour in flavours), None)
+    try:
+        if native is not None:
+            return import_module(f"mlflow.{native}").load_model(str(folder))
+        pyfunc = Pyfunc(str(folder))
+        _ = pyfunc.model
+        return pyfunc
+    except Exception as error:  # loading runs the model's own code, which may raise anything
+        raise NotAModel(
+            f"{source} cannot be loaded ({type(error).__name__}: {_first_line(error)}): install "
+            "what the model was logged with."
+        ) from error
+
+
+def pyfunc_answers(model: object) -> Answers:
+    """A pyfunc model that is loaded already: its `predict`, taken as values or logits."""
+    if not (hasattr(model, "predict") and hasattr(model, "metadata")):
+        raise NotAModel(
+            f"A {type(model).__name__} is no loaded MLflow model: log it, and pass its address."
+        )
+    return Answers("pyfunc", scored(Pyfunc(model)))
+
+
+def _found(source: str) -> tuple[Path, dict[str, Any]]:
+    """The model's folder on this machine, and its flavours with their settings."""
+    try:
+        from mlflow.artifacts import download_artifacts
+        from mlflow.models import Model
+    except ImportError as error:
+        raise MissingExtra("mlflow", "mlflow") from error
+    place = source.removeprefix("mlflow:")
+    try:
+        local = Path(place).expanduser()
+        folder = local if local.is_dir() else Path(download_artifacts(artifact_uri=place))
+        return folder, dict(Model.load(str(folder)).flavors)
+    except Exception as error:  # stores fail each in its own way
+        raise NotAModel(
+            f"{source} cannot be found ({_first_line(error)}): check the name and version, and "
+            "that MLFLOW_TRACKING_URI names the right server or database."
+        ) from error
+
+
+def _data_file(folder: Path, flavours: dict[str, Any]) -> Path | None:
+    """The file of a flavour that is data and not code, for the readers that know its dangers."""
+    if "onnx" in flavours:
+        return folder / str(flavours["onnx"].get("data", "model.onnx"))
+    kept = flavours.get("sklearn", {})
+    if kept.get("serialization_format") == "skops":
+        return folder / str(kept["pickled_model"])
+    return None
+
+
+@dataclass(frozen=True, eq=False)
+class Pyfunc:
+    """A pyfunc model, asked with what its signature describes; a folder is opened on demand."""
+
+    source: Any
+
+    @cached_property
+    def model(self) -> Any:
+        if not isinstance(self.source, str):
+            return self.source
+        from mlflow.pyfunc import load_model
+
+        return load_model(self.source)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What is loaded may not pickle, and can be loaded again where it is needed.
+        return {"source": self.source}
+
+    def __call__(self, points: Array) -> Array:
+        from mlflow.exceptions import MlflowException
+
+        schema = self.model.metadata.get_input_schema()
+        try:
+            return self.model.predict(_described(on_host(points), schema))
+        except MlflowException as error:
+            raise ModelError(
+                f"MLflow refuses the points ({_first_line(error)}): give the columns of the "
+                "model's signature; a column it calls whole numbers cannot move, so hold it still "
+                "with moving= (--moving), or log the model with an example of floats."
+            ) from error
+
+
+def _described(points: Array, schema: Any) -> Any:
+    """Points in the names and types of a signature, as far as nothing is lost."""
+    if schema is None:
+        return points
+    if schema.is_tensor_spec():
+        array = np.asarray(points).astype(schema.inputs[0].type, copy=False)
+        return {schema.inputs[0].name: array} if schema.has_input_names() else array
+    table = _table(points, schema.input_names())
+    for column in schema.inputs:
+        wanted = column.type.to_numpy() if hasattr(column.type, "to_numpy") else np.dtype(object)
+        if column.name not in table or getattr(table[column.name].dtype, "kind", "O") != "f":
+            continue
+        values = table[column.name].to_numpy()
+        whole = wanted.kind in "iu" and bool((values == np.round(values)).all())
+        if whole or wanted.kind == "f":
+            table[column.name] = values.astype(wanted)
+    return table
+
+
+def _table(points: Array, names: list[str]) -> Any:
+    """A pandas DataFrame of its own, with the signature's names where the points have none."""
+    import pandas
+
+    native = nw.from_native(points, eager_only=True, pass_through=True)
+    if isinstance(native, nw.DataFrame):
+        return native.to_pandas().copy()
+    flat = np.asarray(points).reshape(len(points), -1)
+    if flat.shape[1] != len(names):
+        raise PointsError(
+            f"the points have {flat.shape[1]} columns and the model's signature {len(names)}: "
+            f"give {', '.join(map(str, names))}"
+        )
+    return pandas.DataFrame(flat, columns=names)
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,30 @@
+"""A real MLflow tracking store of its own, in SQLite, for as long as a test needs it."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from contextlib import contextmanager
+
+
+@contextmanager
+def mlflow_store(folder):
+    """MLflow itself, tracking to a database and artifacts under `folder`."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import mlflow
+        import mlflow.onnx
+        import mlflow.pyfunc
+        import mlflow.sklearn
+
+        logging.getLogger("mlflow").setLevel(logging.ERROR)
+        before = mlflow.get_tracking_uri()
+        mlflow.set_tracking_uri(f"sqlite:///{folder}/mlflow.db")
+        experiment = mlflow.create_experiment("tests", (folder / "artifacts").as_uri())
+        mlflow.set_experiment(experiment_id=experiment)
+    try:
+        yield mlflow
+    finally:
+        while mlflow.active_run():
+            mlflow.end_run()
+        mlflow.set_tracking_uri(before)
