@@ -86,8 +86,17 @@ class Scores:
         """What noise alone would make the mean read where the true value is 0 everywhere."""
         if self.settings.get("kind") == "onehot":
             return 0.0  # the share of changed labels cannot be negative, so noise cancels
-        errors = self.errors[np.isfinite(self.errors)]
-        return float(np.sqrt(2 / np.pi) * np.mean(errors)) if len(errors) else float("nan")
+        known = np.isfinite(self.squared)
+        if not known.any():
+            return float("nan")
+        power = np.maximum(self.values[known] ** 2 - self.squared[known], 0.0)
+        return float(_mean_length(self._free_columns) * np.mean(np.sqrt(power)))
+
+    @property
+    def _free_columns(self) -> int:
+        """How many directions noise has: probabilities sum to 1, which takes one away."""
+        columns = self.signed.shape[1] if self.signed.ndim == 2 else 1
+        return max(1, columns - (self.settings.get("kind") == "probability"))
 
     @property
     def rms(self) -> Estimate:
@@ -267,6 +276,12 @@ class Scores:
             queries=about["queries"],
             settings=about["settings"],
         )
+
+
+def _mean_length(dimension: int) -> float:
+    """Mean length of normal noise, as a share of its root mean square."""
+    half = dimension / 2
+    return float(np.exp(gammaln(half + 0.5) - gammaln(half)) / np.sqrt(half))
 
 
 def _listed(matrix: Any) -> Any:
