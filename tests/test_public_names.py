@@ -13,6 +13,7 @@ NAMES = {
     "balls",
     "collect",
     "compare",
+    "contributions",
     "errors",
     "gamma",
     "plan",

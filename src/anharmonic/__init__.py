@@ -10,6 +10,7 @@ True
 from anharmonic import balls, errors, regions, workers
 from anharmonic.comparison import compare, sweep
 from anharmonic.errors import AnharmonicError
+from anharmonic.explanation import contributions
 from anharmonic.meanvalue import gamma
 from anharmonic.models import as_model
 from anharmonic.offline import collect, plan
@@ -24,6 +25,7 @@ __all__ = [
     "balls",
     "collect",
     "compare",
+    "contributions",
     "errors",
     "gamma",
     "plan",
