@@ -17,6 +17,7 @@ NAMES = {
     "errors",
     "gamma",
     "plan",
+    "plots",
     "regions",
     "sweep",
     "workers",
@@ -49,6 +50,6 @@ def test_gamma_takes_these():
 def test_everything_public_is_documented():
     for name in NAMES:
         assert inspect.getdoc(getattr(ah, name))
-    for room in (ah.balls, ah.regions, ah.workers, ah.errors):
+    for room in (ah.balls, ah.regions, ah.workers, ah.errors, ah.plots):
         for name in room.__all__:
             assert inspect.getdoc(getattr(room, name)), name

@@ -7,7 +7,7 @@
 True
 """
 
-from anharmonic import balls, errors, regions, workers
+from anharmonic import balls, errors, plots, regions, workers
 from anharmonic.comparison import compare, sweep
 from anharmonic.errors import AnharmonicError
 from anharmonic.explanation import contributions
@@ -29,6 +29,7 @@ __all__ = [
     "errors",
     "gamma",
     "plan",
+    "plots",
     "regions",
     "sweep",
     "workers",
