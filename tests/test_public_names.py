@@ -19,6 +19,7 @@ NAMES = {
     "plan",
     "plots",
     "regions",
+    "report",
     "sweep",
     "workers",
 }
@@ -50,6 +51,6 @@ def test_gamma_takes_these():
 def test_everything_public_is_documented():
     for name in NAMES:
         assert inspect.getdoc(getattr(ah, name))
-    for room in (ah.balls, ah.regions, ah.workers, ah.errors, ah.plots):
+    for room in (ah.balls, ah.regions, ah.workers, ah.errors, ah.plots, ah.report):
         for name in room.__all__:
             assert inspect.getdoc(getattr(room, name)), name

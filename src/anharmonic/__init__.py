@@ -7,7 +7,7 @@
 True
 """
 
-from anharmonic import balls, errors, plots, regions, workers
+from anharmonic import balls, errors, plots, regions, report, workers
 from anharmonic.comparison import compare, sweep
 from anharmonic.errors import AnharmonicError
 from anharmonic.explanation import contributions
@@ -31,6 +31,7 @@ __all__ = [
     "plan",
     "plots",
     "regions",
+    "report",
     "sweep",
     "workers",
 ]

@@ -8,7 +8,14 @@ import numpy as np
 
 from anharmonic.comparison import Sweep
 from anharmonic.plots.named import Several, named
-from anharmonic.plots.style import blank, finished, graph_objects, model_styles, text
+from anharmonic.plots.style import (
+    LEGEND_BELOW,
+    blank,
+    finished,
+    graph_objects,
+    model_styles,
+    text,
+)
 from anharmonic.protocols import Floats
 from anharmonic.scores import Scores
 
@@ -61,7 +68,7 @@ def radius_curve(sweep: Sweep) -> Any:
     figure.update_yaxes(title={"text": "mean gamma"})
     if positive:
         figure.update_yaxes(**_decades())
-    figure.update_layout(legend=_below(), showlegend=len(means) > 1)
+    figure.update_layout(legend=LEGEND_BELOW, showlegend=len(means) > 1)
     caption = (
         f"Mean gamma at {len(sweep.radii)} radii; bars are one standard error, "
         f"{sweep.queries:,} queries. Recommended {radius:.4g}: {why}."
@@ -105,10 +112,13 @@ def distribution(scores: Several) -> Any:
             )
         )
     figure.update_xaxes(title={"text": "gamma"}, rangemode="tozero")
-    figure.update_yaxes(title={"text": "share of points"}, tickformat=".0%", range=[0, 1.02])
+    bottom = _bottom(list(quantiles.values()), least or 0.0)
+    figure.update_yaxes(
+        title={"text": "share of points"}, tickformat=".0%", range=[bottom, 1 + 0.02 * (1 - bottom)]
+    )
     if least is not None:
         figure.update_xaxes(**_decades())
-    figure.update_layout(legend=_below(), showlegend=len(models) > 1)
+    figure.update_layout(legend=LEGEND_BELOW, showlegend=len(models) > 1)
     counts = sorted({len(each) for each in models.values()})
     many = " or ".join(f"{each:,}" for each in counts)
     caption = (
@@ -117,6 +127,8 @@ def distribution(scores: Several) -> Any:
     )
     if least is not None:
         caption += f" What is below {least:.2g} is drawn there."
+    if bottom:
+        caption += f" The axis begins at {bottom:.0%}: so many have next to none."
     return finished(figure, "How gamma is spread over the points", caption)
 
 
@@ -139,16 +151,11 @@ def _least(quantiles: list[Floats]) -> float | None:
     return float(max(positive.min(), SHORTEST * positive.max()))
 
 
+def _bottom(quantiles: list[Floats], least: float) -> float:
+    """Where the shares begin: above 0 where most points of every model have next to no gamma."""
+    none = min(float(np.mean(values <= least)) for values in quantiles)
+    return float(np.floor(20 * none - 1) / 20) if none > 0.5 else 0.0
+
+
 def _decades() -> dict[str, Any]:
     return {"type": "log", "dtick": 1, "exponentformat": "power", "minor": {"dtick": "D1"}}
-
-
-def _below() -> dict[str, Any]:
-    return {
-        "orientation": "h",
-        "y": -0.22,
-        "yanchor": "top",
-        "x": 0,
-        "xanchor": "left",
-        "font": {"size": 13},
-    }

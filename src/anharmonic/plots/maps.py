@@ -8,7 +8,16 @@ import numpy as np
 
 from anharmonic.errors import SettingsError
 from anharmonic.plots.named import Several, decisions, named
-from anharmonic.plots.style import CLASSES, GAMMA, blank, finished, graph_objects, short, text
+from anharmonic.plots.style import (
+    CLASSES,
+    GAMMA,
+    LEGEND_BELOW,
+    blank,
+    finished,
+    graph_objects,
+    short,
+    text,
+)
 from anharmonic.protocols import Floats, Integers
 from anharmonic.randomness import generator
 from anharmonic.regions import Region, as_region, host
@@ -96,7 +105,7 @@ def decision_regions(scores: Several, region: Any, *, top: float | None = None) 
         figure.update_xaxes(title={"text": short(where.columns[0])}, row=2, col=column)
     figure.update_yaxes(title={"text": short(where.columns[1], 18)}, col=1)
     figure.update_layout(
-        legend={"orientation": "h", "y": -0.14, "yanchor": "top", "x": 0},
+        legend=LEGEND_BELOW,
         coloraxis=_colours(top),
     )
     caption = (
@@ -191,7 +200,11 @@ def _colours(top: float) -> dict[str, Any]:
         "colorscale": [list(stop) for stop in GAMMA],
         "cmin": 0,
         "cmax": top,
-        "colorbar": {"title": {"text": "gamma"}, "thickness": 14, "outlinewidth": 0},
+        "colorbar": {
+            "title": {"text": "gamma", "side": "right"},
+            "thickness": 14,
+            "outlinewidth": 0,
+        },
     }
 
 

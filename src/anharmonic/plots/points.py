@@ -9,7 +9,7 @@ import numpy as np
 from anharmonic.explanation import Contributions
 from anharmonic.moments import Estimate
 from anharmonic.plots.named import output_text
-from anharmonic.plots.style import BARS, blank, finished, graph_objects, short, text
+from anharmonic.plots.style import BARS, REST, blank, finished, graph_objects, short, text
 from anharmonic.protocols import Floats
 from anharmonic.regions import Region, as_region
 from anharmonic.scores import Scores
@@ -17,35 +17,44 @@ from anharmonic.scores import Scores
 __all__ = ["Share", "WorstPoint", "contributions", "shares", "worst", "worst_points"]
 
 SHOWN = 5
+NOTHING = 1e-9
+"""A share this small beside the largest is rounding."""
 
 
 class Share(NamedTuple):
-    """A feature's part in a point's deviation; `value` is the feature's own, where known."""
+    """A feature's part in a point's deviation; `value` is the feature's own, where known.
+
+    `rest` marks the sum of all features that are not named.
+    """
 
     name: str
     share: float
     value: str = ""
+    rest: bool = False
 
 
 class WorstPoint(NamedTuple):
-    """All that is said of a point in a table."""
+    """All that is said of a point in a table; `shares` is None where nobody asked for them."""
 
     row: int
     gamma: Estimate
     interval: tuple[float, float]
     output: str
-    shares: list[Share]
+    shares: list[Share] | None
     values: list[tuple[str, str]]
 
 
 def shares(names: tuple[str, ...], parts: Floats, most: int) -> list[Share]:
-    """The largest parts either way, and all the others as one."""
-    order = np.argsort(-np.abs(parts), kind="stable")
-    few = most if len(names) <= most else most - 1
+    """The largest parts either way, and all the others as one; what plays no part is left out."""
+    sizes = np.abs(parts)
+    order = np.argsort(-sizes, kind="stable")
+    order = order[sizes[order] > NOTHING * sizes.max(initial=0.0)]
+    few = most if len(order) <= most else most - 1
     found = [Share(names[index], float(parts[index])) for index in order[:few].tolist()]
-    if len(names) > few:
+    if len(order) > few:
         rest = order[few:]
-        found.append(Share(f"{len(rest)} others together", float(parts[rest].sum())))
+        total = float(parts[rest].sum())
+        found.append(Share(f"{len(rest)} others together", total, rest=True))
     return found
 
 
@@ -68,9 +77,9 @@ def worst(
     ]
 
 
-def _shares_at(row: int, region: Region | None, found: Contributions | None) -> list[Share]:
+def _shares_at(row: int, region: Region | None, found: Contributions | None) -> list[Share] | None:
     if found is None or row not in found.rows:
-        return []
+        return None
     known = {} if region is None else dict(_values(region, row, most=None))
     return [
         each._replace(value=known.get(each.name, ""))
@@ -99,7 +108,7 @@ def worst_points(
     }
     if contributions is not None:
         columns["features behind it"] = [
-            "<br>".join(f"{text(each.name)} {each.share:+.3g}" for each in point.shares[:3])
+            "<br>".join(f"{text(each.name)} {each.share:+.3g}" for each in (point.shares or [])[:3])
             for point in found
         ]
     elif points is not None:
@@ -138,7 +147,7 @@ def contributions(found: Contributions, row: int | None = None, most: int = 12) 
         x=[each.share for each in listed],
         y=list(range(len(listed))),
         orientation="h",
-        marker={"color": [BARS[each.share < 0] for each in listed]},
+        marker={"color": [REST if each.rest else BARS[each.share < 0] for each in listed]},
         text=[f"{each.share:+.3g}" for each in listed],
         textposition="outside",
         cliponaxis=False,

@@ -13,6 +13,8 @@ __all__ = [
     "BARS",
     "CLASSES",
     "GAMMA",
+    "LEGEND_BELOW",
+    "REST",
     "blank",
     "caption_of",
     "finished",
@@ -39,6 +41,18 @@ GAMMA = (
 """From paper white to dark: grows darker all the way, so it prints in grey as well."""
 BARS = ("#0072B2", "#D55E00")
 """Above and below zero."""
+REST = "#9AA5B1"
+"""What is left over."""
+
+LEGEND_BELOW: dict[str, Any] = {
+    "orientation": "h",
+    "yref": "container",
+    "y": 0.01,
+    "yanchor": "bottom",
+    "x": 0,
+    "xanchor": "left",
+    "font": {"size": 13},
+}
 
 FONT = "system-ui, -apple-system, 'Segoe UI', 'Helvetica Neue', Arial, 'DejaVu Sans', sans-serif"
 INK, PALE = "#1F2933", "#E4E7EB"
