@@ -12,6 +12,7 @@ from sklearn.ensemble import RandomForestClassifier
 
 import anharmonic as ah
 from anharmonic.errors import SettingsError
+from anharmonic.explanation import worst_contributions
 from tests.oracles import linear, squares
 
 POINTS = np.random.default_rng(0).normal(size=(30, 4))
@@ -92,6 +93,19 @@ def test_a_real_model_on_a_table_with_text():
     np.testing.assert_allclose(found.totals, scores.values[worst], atol=1e-12)
     np.testing.assert_array_equal(found.of(int(worst[2])), found.values[2])
     assert found.queries == 4 * 9
+
+
+def test_the_worst_points_are_explained_with_the_settings_of_their_scores():
+    table = pd.DataFrame(POINTS, columns=list("abcd")).assign(flat=1.0)
+
+    def model(x):
+        return np.stack([np.sin(x["a"]), x["b"] ** 2 + x["flat"]], axis=1)
+
+    scores = crossed(model, table, radius=0.4, reduction=1, bounds=(-9, 9))
+    found = worst_contributions(model, table, scores, 3)
+    assert found.names == tuple("abcd")
+    np.testing.assert_array_equal(found.rows, scores.worst(3))
+    np.testing.assert_allclose(found.totals, scores.signed[found.rows].reshape(-1), atol=1e-12)
 
 
 def test_bounds_hold_and_still_add_up():

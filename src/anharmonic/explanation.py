@@ -21,8 +21,9 @@ from anharmonic.protocols import Floats, Integers
 from anharmonic.reductions import Reduction, chosen_reduction, picked
 from anharmonic.regions import as_region
 from anharmonic.scaling import limits, radius_of, scaled
+from anharmonic.scores import Scores
 
-__all__ = ["Contributions", "contributions"]
+__all__ = ["Contributions", "contributions", "worst_contributions"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -120,6 +121,30 @@ def contributions(
         )
     values = [_shares(sphere, few) for few in _blocks(sphere, wanted)]
     return Contributions(region.columns, np.concatenate(values), wanted, queries, reach)
+
+
+def worst_contributions(
+    model: Any, points: Any, scores: Scores, count: int = 5, limit: int = 1_000_000
+) -> Contributions:
+    """Contributions at the worst points of some scores, with the settings these were made with.
+
+    `model` and `points` are those the scores came from.
+    """
+    settings = scores.settings
+    region = as_region(points)
+    held = [name for name in region.columns if name not in settings["columns"]]
+    return contributions(
+        model,
+        region.holding(held),
+        rows=scores.worst(count),
+        radius=settings["radius"],
+        scale=settings["scale"],
+        output=settings["output"],
+        reduction=settings["reduction"],
+        bounds=settings["bounds"],
+        limit=limit,
+        seed=settings["seed"],
+    )
 
 
 def _shareable(reduction: Reduction) -> Reduction:
