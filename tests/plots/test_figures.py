@@ -131,11 +131,13 @@ def test_models_keep_their_colours_in_any_order(found):
 
 def test_a_projection_draws_some_and_all_of_the_worst(found):
     figure = plots.projection(found, POINTS, drawn=50)
-    for trace, scores in zip(figure.data, found.scores.values(), strict=True):
-        rows = np.asarray(trace.customdata)
-        assert set(scores.worst(10).tolist()) <= set(rows.tolist())
-        assert 50 <= len(rows) <= 60
-        np.testing.assert_allclose(trace.marker.color, scores.values[rows], rtol=1e-5)
+    for index, scores in enumerate(found.scores.values()):
+        dots, ringed = figure.data[2 * index : 2 * index + 2]
+        assert set(ringed.customdata) == set(scores.worst(10).tolist())
+        assert 50 <= len(dots.x) + len(ringed.x) <= 60
+        for trace in (dots, ringed):
+            rows = np.asarray(trace.customdata)
+            np.testing.assert_allclose(trace.marker.color, scores.values[rows], rtol=1e-5)
     assert "50 of 300" in figure.layout.meta["caption"]
     again = plots.projection(found, POINTS, drawn=50)
     assert figure.to_json() == again.to_json()
@@ -150,7 +152,8 @@ def test_a_projection_finds_the_main_axes():
     shares = [float(t.title.text.split("(")[1].split("%")[0]) for t in (titles.xaxis, titles.yaxis)]
     assert sum(shares) == pytest.approx(100, abs=1)
     two = plots.projection(ah.gamma(waves(1), hidden, radius=0.2), hidden)
-    assert set(np.asarray(two.data[0].x)) == set(hidden[:, 0].astype(np.float32))
+    shown = np.concatenate([trace.x for trace in two.data])
+    assert set(shown) == set(hidden[:, 0].astype(np.float32))
 
 
 def test_a_projection_needs_its_points(found):

@@ -236,9 +236,13 @@ def projection(
         worst = each.worst(RINGED)
         shown = np.union1d(picked, worst)
         places, titles = _places(region, shown, picked)
-        figure.add_trace(_dots(each, shown, worst, places), row=1, col=column)
+        for trace in _dots(each, shown, worst, places):
+            figure.add_trace(trace, row=1, col=column)
         figure.update_xaxes(title={"text": short(titles[0], 40)}, row=1, col=column)
     figure.update_yaxes(title={"text": short(titles[1], 40)}, col=1)
+    # The labels are short, and fitting margins to them means drawing twice.
+    figure.update_xaxes(automargin=False)
+    figure.update_yaxes(automargin=False)
     figure.update_layout(coloraxis=_colours(top))
     some = (
         f"{len(picked):,} of {len(region):,}" if len(picked) < len(region) else f"{len(region):,}"
@@ -277,10 +281,21 @@ def _places(region: Region, shown: Integers, picked: Integers) -> tuple[Floats, 
     return ((values - centre) / spread) @ main.T, (names[0], names[1])
 
 
-def _dots(scores: Scores, shown: Integers, worst: Integers, places: Floats) -> Any:
+def _dots(scores: Scores, shown: Integers, worst: Integers, places: Floats) -> list[Any]:
+    """All points, the largest on top, and the worst once more with a ring around them."""
     order = np.argsort(np.nan_to_num(scores.values[shown]), kind="stable")
     rows, places = shown[order], places[order]
     ringed = np.isin(rows, worst)
+    # Two traces: a size or a line for each point would take a browser twice as long.
+    return [
+        _markers(scores, rows[~ringed], places[~ringed], 6, {"width": 0.8, "color": "#7B8794"}),
+        _markers(scores, rows[ringed], places[ringed], 10, {"width": 2, "color": "#0072B2"}),
+    ]
+
+
+def _markers(
+    scores: Scores, rows: Integers, places: Floats, size: int, line: dict[str, Any]
+) -> Any:
     return graph_objects().Scatter(
         x=places[:, 0].astype(np.float32),
         y=places[:, 1].astype(np.float32),
@@ -291,11 +306,8 @@ def _dots(scores: Scores, shown: Integers, worst: Integers, places: Floats) -> A
             "opacity": 1,
             "color": scores.values[rows].astype(np.float32),
             "coloraxis": "coloraxis",
-            "size": np.where(ringed, 10, 6).astype(np.uint8),
-            "line": {
-                "width": np.where(ringed, 2, 0.8).astype(np.float32),
-                "color": np.where(ringed, "#0072B2", "#7B8794"),
-            },
+            "size": size,
+            "line": line,
         },
         hovertemplate="row %{customdata}: gamma %{marker.color:.4g}<extra></extra>",
     )

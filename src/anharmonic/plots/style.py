@@ -139,7 +139,7 @@ def finished(figure: Any, title: str, caption: str, height: int = 420, headed: b
                 "font": {"size": 12, "color": "#616E7C"},
             },
         },
-        margin={"l": 56, "r": 20, "t": 64 + room + 17 * len(lines), "b": 48},
+        margin={"l": 64, "r": 20, "t": 64 + room + 17 * len(lines), "b": 54},
         height=height + room + 17 * len(lines),
         meta={"title": title, "caption": caption, "height": height, "room": room},
     )

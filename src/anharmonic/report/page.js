@@ -41,5 +41,6 @@ const bytesOf = (base64) => {
   addEventListener("afterprint", () => {
     for (const panel of panels) Plotly.relayout(panel, { width: null, autosize: true });
   });
+  document.documentElement.dataset.milliseconds = performance.now();
   document.documentElement.dataset.drawn = "all";
 })(document.currentScript.nonce);
