@@ -53,6 +53,15 @@ def test_nothing_sticks_out_of_its_card(page_file, opened, width):
     assert sticking == []
 
 
+def test_on_a_phone_every_number_keeps_its_label_apart(page_file, opened):
+    displays = opened(page_file, width=390).page.evaluate(
+        """() => [...document.querySelectorAll(".stacked td[data-label]")]
+          .map((cell) => getComputedStyle(cell).display)"""
+    )
+    assert len(displays) > 20
+    assert set(displays) == {"flex"}
+
+
 def test_all_but_pictures_without_javascript(page_file, opened):
     seen = opened(page_file, java_script_enabled=False)
     text = seen.page.inner_text("body")

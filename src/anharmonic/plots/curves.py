@@ -128,7 +128,7 @@ def distribution(scores: Several) -> Any:
     if least is not None:
         caption += f" What is below {least:.2g} is drawn there."
     if bottom:
-        caption += f" The axis begins at {bottom:.0%}: so many have next to none."
+        caption += f" The axis begins at {bottom:.0%}: that many points have next to no gamma."
     return finished(figure, "How gamma is spread over the points", caption)
 
 
