@@ -27,10 +27,18 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[str]:
     os.close(handle)
     try:
         yield temporary
+        # A temporary file is its owner's alone; a result is as readable as any other file.
+        os.chmod(temporary, 0o666 & ~_umask())
         os.replace(temporary, target)
     except BaseException:
         os.unlink(temporary)
         raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
 
 
 def read_data(path: str | os.PathLike[str]) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import replace
 
@@ -125,6 +126,15 @@ def test_unfinished_scores_are_reported_as_such(tmp_path):
     scores = many_scores(10, 0)
     gaps = replace(scores, values=np.where(np.arange(10) < 4, np.nan, scores.values))
     assert "6 of 10" in ah.report.write(tmp_path / "page.html", gaps).read_text()
+
+
+def test_others_may_read_it(tmp_path):
+    before = os.umask(0o022)
+    try:
+        path = ah.report.write(tmp_path / "page.html", many_scores(10, 0))
+    finally:
+        os.umask(before)
+    assert path.stat().st_mode & 0o777 == 0o644
 
 
 def test_a_failed_report_leaves_nothing_behind(tmp_path, monkeypatch):

@@ -11,9 +11,10 @@ or `save` it as PNG, SVG, HTML or JSON without a network. Needs `anharmonic[plot
 1
 """
 
+from anharmonic.plots.components import projection
 from anharmonic.plots.curves import distribution, radius_curve
 from anharmonic.plots.files import save
-from anharmonic.plots.maps import decision_regions, projection
+from anharmonic.plots.maps import decision_regions
 from anharmonic.plots.points import contributions, worst_points
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Where gamma is large: over a grid of two features, or over a projection of many."""
+"""What models decide and where their gamma is large, over a grid of two features."""
 
 from __future__ import annotations
 
@@ -19,16 +19,13 @@ from anharmonic.plots.style import (
     text,
 )
 from anharmonic.protocols import Floats, Integers
-from anharmonic.randomness import generator
 from anharmonic.regions import Region, as_region, host
 from anharmonic.scores import Scores
 
-__all__ = ["colour_top", "decision_regions", "projection"]
+__all__ = ["colour_top", "colours", "decision_regions"]
 
 FINEST = 160
 """Cells along an axis; a finer grid is averaged."""
-DRAWN = 1500
-RINGED = 10
 
 
 class Raster(NamedTuple):
@@ -106,7 +103,7 @@ def decision_regions(scores: Several, region: Any, *, top: float | None = None) 
     figure.update_yaxes(title={"text": short(where.columns[1], 18)}, col=1)
     figure.update_layout(
         legend=LEGEND_BELOW,
-        coloraxis=_colours(top),
+        coloraxis=colours(top),
     )
     caption = (
         f"Above: what each model decides. Below: gamma, which knows no labels{_coarse(raster)}."
@@ -158,13 +155,13 @@ def _decided(scores: Scores, raster: Raster, first: bool) -> list[Any]:
             )
         ]
     many = len(found.classes)
-    colours = [CLASSES[index % len(CLASSES)] for index in range(many)]
-    steps = [(edge / many, colours[index]) for index in range(many) for edge in (index, index + 1)]
+    tints = [CLASSES[index % len(CLASSES)] for index in range(many)]
+    steps = [(edge / many, tints[index]) for index in range(many) for edge in (index, index + 1)]
     area = go.Heatmap(
         x=horizontal,
         y=vertical,
         z=raster.middles(found.positions).astype(np.uint8 if many < 256 else np.uint16),
-        colorscale=steps if many > 1 else [(0, colours[0]), (1, colours[0])],
+        colorscale=steps if many > 1 else [(0, tints[0]), (1, tints[0])],
         zmin=-0.5,
         zmax=many - 0.5,
         showscale=False,
@@ -178,7 +175,7 @@ def _decided(scores: Scores, raster: Raster, first: bool) -> list[Any]:
             name=text(name),
             legendgroup=text(name),
             showlegend=first,
-            marker={"symbol": "square", "size": 12, "color": colours[index]},
+            marker={"symbol": "square", "size": 12, "color": tints[index]},
         )
         for index, name in enumerate(found.classes)
     ]
@@ -195,7 +192,8 @@ def _heat(horizontal: Floats, vertical: Floats, values: Floats, top: float) -> A
     )
 
 
-def _colours(top: float) -> dict[str, Any]:
+def colours(top: float) -> dict[str, Any]:
+    """The colour axis of gamma, from 0 to `top`."""
     return {
         "colorscale": [list(stop) for stop in GAMMA],
         "cmin": 0,
@@ -206,108 +204,3 @@ def _colours(top: float) -> dict[str, Any]:
             "outlinewidth": 0,
         },
     }
-
-
-def projection(
-    scores: Several, points: Any, *, drawn: int = DRAWN, top: float | None = None, seed: int = 0
-) -> Any:
-    """The points on their two main axes, coloured by gamma; the worst ten are ringed.
-
-    Axes are principal components of the standardised features (two features are drawn as they
-    are). At most `drawn` points appear, picked with the seed, the worst always among them.
-    """
-    from plotly.subplots import make_subplots
-
-    models = named(scores)
-    region = as_region(points)
-    if any(len(each) != len(region) for each in models.values()):
-        raise SettingsError("the scores belong to other points: give the points they were made at")
-    top = colour_top(models) if top is None else top
-    picked = _some(len(region), drawn, seed)
-    figure = make_subplots(
-        rows=1,
-        cols=len(models),
-        shared_yaxes=True,
-        horizontal_spacing=0.04,
-        column_titles=[short(name, 30) for name in models],
-        figure=blank(),
-    )
-    for column, each in enumerate(models.values(), start=1):
-        worst = each.worst(RINGED)
-        shown = np.union1d(picked, worst)
-        places, titles = _places(region, shown, picked)
-        for trace in _dots(each, shown, worst, places):
-            figure.add_trace(trace, row=1, col=column)
-        figure.update_xaxes(title={"text": short(titles[0], 40)}, row=1, col=column)
-    figure.update_yaxes(title={"text": short(titles[1], 40)}, col=1)
-    # The labels are short, and fitting margins to them means drawing twice.
-    figure.update_xaxes(automargin=False)
-    figure.update_yaxes(automargin=False)
-    figure.update_layout(coloraxis=_colours(top))
-    some = (
-        f"{len(picked):,} of {len(region):,}" if len(picked) < len(region) else f"{len(region):,}"
-    )
-    caption = (
-        f"{some} points{' picked at random and the worst' if len(picked) < len(region) else ''}, "
-        f"darker where gamma is larger. The {len(worst)} worst are ringed."
-    )
-    return finished(figure, "Where gamma is large", caption, height=440, headed=True)
-
-
-def _some(many: int, count: int, seed: int) -> Integers:
-    if many <= count:
-        return np.arange(many)
-    return np.sort(generator(seed, 11).choice(many, count, replace=False))
-
-
-def _places(region: Region, shown: Integers, picked: Integers) -> tuple[Floats, tuple[str, str]]:
-    """Coordinates (shown, 2), and what the axes are."""
-    values = host(region.values[shown.tolist()])
-    if region.dimension == 1:
-        raise SettingsError("one feature has no projection: plot gamma against it instead")
-    if region.dimension == 2:
-        return values, (region.columns[0], region.columns[1])
-    known = host(region.values[picked.tolist()])
-    centre, spread = known.mean(axis=0), known.std(axis=0)
-    spread = np.where(spread > 0, spread, 1.0)
-    _, sizes, axes = np.linalg.svd((known - centre) / spread, full_matrices=False)
-    share = sizes**2 / max(float(np.sum(sizes**2)), 1e-300)
-    # The sign of a component is arbitrary: let its largest coefficient be positive.
-    main = axes[:2] * np.sign(axes[:2][np.arange(2), np.abs(axes[:2]).argmax(axis=1)])[:, None]
-    names = tuple(
-        f"{order} component ({part:.0%} of the spread)"
-        for order, part in zip(("first", "second"), share[:2], strict=True)
-    )
-    return ((values - centre) / spread) @ main.T, (names[0], names[1])
-
-
-def _dots(scores: Scores, shown: Integers, worst: Integers, places: Floats) -> list[Any]:
-    """All points, the largest on top, and the worst once more with a ring around them."""
-    order = np.argsort(np.nan_to_num(scores.values[shown]), kind="stable")
-    rows, places = shown[order], places[order]
-    ringed = np.isin(rows, worst)
-    # Two traces: a size or a line for each point would take a browser twice as long.
-    return [
-        _markers(scores, rows[~ringed], places[~ringed], 6, {"width": 0.8, "color": "#7B8794"}),
-        _markers(scores, rows[ringed], places[ringed], 10, {"width": 2, "color": "#0072B2"}),
-    ]
-
-
-def _markers(
-    scores: Scores, rows: Integers, places: Floats, size: int, line: dict[str, Any]
-) -> Any:
-    return graph_objects().Scatter(
-        x=places[:, 0].astype(np.float32),
-        y=places[:, 1].astype(np.float32),
-        mode="markers",
-        showlegend=False,
-        customdata=rows,
-        marker={
-            "opacity": 1,
-            "color": scores.values[rows].astype(np.float32),
-            "coloraxis": "coloraxis",
-            "size": size,
-            "line": line,
-        },
-        hovertemplate="row %{customdata}: gamma %{marker.color:.4g}<extra></extra>",
-    )
