@@ -162,6 +162,9 @@ def test_a_projection_needs_its_points(found):
     one = POINTS[:, :1]
     with pytest.raises(SettingsError, match="no projection"):
         plots.projection(ah.gamma(waves(1), one, radius=0.1), one)
+    few = POINTS[:2]
+    with pytest.raises(SettingsError, match="3 points"):
+        plots.projection(ah.gamma(waves(1), few, radius=0.1), few)
 
 
 def test_the_worst_points_with_what_is_behind_them():

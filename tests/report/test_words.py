@@ -61,6 +61,13 @@ def test_one_model_alone_and_one_lost_in_noise():
     assert "may be noise" in headline({"it": loud}, None)[1][0]
 
 
+def test_a_line_is_harmonic_and_has_no_worst_points(tmp_path):
+    scores = ah.gamma(lambda x: x[:, 0] * 0, POINTS)
+    page = ah.report.write(tmp_path / "page.html", scores, points=POINTS).read_text()
+    assert "harmonic at every point" in page
+    assert "No point stands clear of the noise" in page
+
+
 def test_models_that_were_not_measured_alike_are_not_judged(tmp_path):
     one = ah.gamma(wave, POINTS, radius=0.1)
     other = ah.gamma(wave, POINTS[:50], radius=0.2)
@@ -126,6 +133,16 @@ def test_unfinished_scores_are_reported_as_such(tmp_path):
     scores = many_scores(10, 0)
     gaps = replace(scores, values=np.where(np.arange(10) < 4, np.nan, scores.values))
     assert "6 of 10" in ah.report.write(tmp_path / "page.html", gaps).read_text()
+
+
+@pytest.mark.parametrize("shape", [(1, 3), (2, 5), (30, 1), (20, 2), (6, 1, 4, 4)])
+def test_small_and_odd_data_make_a_report_too(shape, tmp_path):
+    points = np.random.default_rng(0).normal(size=shape)
+    scores = ah.gamma(lambda x: x.reshape(len(x), -1)[:, 0] ** 2, points, radius=0.1, scale=None)
+    assert (
+        "The worst points"
+        in ah.report.write(tmp_path / "p.html", scores, points=points).read_text()
+    )
 
 
 def test_others_may_read_it(tmp_path):

@@ -15,8 +15,9 @@ from anharmonic.randomness import generator
 from anharmonic.regions import Region, as_region, host
 from anharmonic.scores import Scores
 
-__all__ = ["projection"]
+__all__ = ["FEWEST", "projection"]
 
+FEWEST = 3
 DRAWN = 1500
 RINGED = 10
 
@@ -78,6 +79,10 @@ def _places(region: Region, shown: Integers, picked: Integers) -> tuple[Floats, 
     values = host(region.values[shown.tolist()])
     if region.dimension == 1:
         raise SettingsError("one feature has no projection: plot gamma against it instead")
+    if len(picked) < FEWEST:
+        raise SettingsError(
+            f"a projection needs {FEWEST} points at least: see worst_points instead"
+        )
     if region.dimension == 2:
         return values, (region.columns[0], region.columns[1])
     known = host(region.values[picked.tolist()])

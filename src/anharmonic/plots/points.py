@@ -61,7 +61,7 @@ def shares(names: tuple[str, ...], parts: Floats, most: int) -> list[Share]:
 def worst(
     scores: Scores, points: Any = None, found: Contributions | None = None, count: int = SHOWN
 ) -> list[WorstPoint]:
-    """The points with the largest gamma that noise does not explain."""
+    """The points with the largest gamma; none that noise alone could put there."""
     region = None if points is None else as_region(points)
     low, high = scores.intervals()
     return [
@@ -74,6 +74,7 @@ def worst(
             [] if region is None else _values(region, row),
         )
         for row in scores.worst(count).tolist()
+        if not low[row] <= 0  # without turns to compare there is no interval, and it is NaN
     ]
 
 
@@ -82,7 +83,7 @@ def _shares_at(row: int, region: Region | None, found: Contributions | None) -> 
         return None
     known = {} if region is None else dict(_values(region, row, most=None))
     return [
-        each._replace(value=known.get(each.name, ""))
+        each._replace(name=_titled(each.name), value=known.get(_titled(each.name), ""))
         for each in shares(found.names, found.of(row), SHOWN)
     ]
 
@@ -90,9 +91,14 @@ def _shares_at(row: int, region: Region | None, found: Contributions | None) -> 
 def _values(region: Region, row: int, most: int | None = 4) -> list[tuple[str, str]]:
     """The first features of a row that move, as text."""
     return [
-        (name, f"{float(region.values[row, index]):.4g}")
+        (_titled(name), f"{float(region.values[row, index]):.4g}")
         for index, name in enumerate(region.columns[:most])
     ]
+
+
+def _titled(name: str) -> str:
+    """A column's name; the columns of an array have only numbers."""
+    return f"feature {name}" if name.isdigit() else name
 
 
 def worst_points(
@@ -168,7 +174,7 @@ def contributions(found: Contributions, row: int | None = None, most: int = 12) 
         gridcolor="white",
         # Places rather than names: two long names may be shortened to the same text.
         tickvals=list(range(len(listed))),
-        ticktext=[short(each.name, 28) for each in listed],
+        ticktext=[short(_titled(each.name), 28) for each in listed],
     )
     caption = (
         f"Shares of {len(found.names)} features at radius {found.radius:.4g}; they add up to "

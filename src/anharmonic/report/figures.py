@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from anharmonic.comparison import Sweep
 from anharmonic.plots import decision_regions, distribution, projection, radius_curve
+from anharmonic.plots.components import FEWEST
 from anharmonic.plots.maps import colour_top
 from anharmonic.plots.named import decisions
 from anharmonic.plots.style import caption_of, untitled
@@ -62,7 +63,7 @@ def _section(place: str, figures: list[Any]) -> Section:
 def _maps(models: dict[str, Scores], order: list[str], region: Region) -> list[Any]:
     """A map for each model, in colours that mean the same in all of them."""
     fitting = {name: models[name] for name in order if len(models[name]) == len(region)}
-    if not fitting or region.dimension < 2:
+    if not fitting or region.dimension < 2 or len(region) < FEWEST:
         return []
     shown = dict(list(fitting.items())[:MOST_MAPS])
     top = colour_top(shown)

@@ -66,7 +66,9 @@ def headline(models: dict[str, Scores], judged: Comparison | None) -> Headline:
 
 def _alone(name: str, scores: Scores) -> Headline:
     lead = f"{name} has a mean {scores.metric} of {_mean(scores)} over {len(scores):,} points."
-    if not scores.mean > 3 * scores.floor:
+    if scores.mean == 0:
+        noise = "It is harmonic at every point, as far as this radius sees."
+    elif not scores.mean > 3 * scores.floor:
         noise = f"Noise alone would read {scores.floor:.2g}, so most of it may be noise."
     else:
         noise = f"Noise alone would read {scores.floor:.2g}: this is the model."
