@@ -61,7 +61,7 @@ def shares(names: tuple[str, ...], parts: Floats, most: int) -> list[Share]:
 def worst(
     scores: Scores, points: Any = None, found: Contributions | None = None, count: int = SHOWN
 ) -> list[WorstPoint]:
-    """The points with the largest gamma; none that noise alone could put there."""
+    """The points with the largest gamma, of those whose own interval lies above 0."""
     region = None if points is None else as_region(points)
     low, high = scores.intervals()
     return [
@@ -139,7 +139,7 @@ def worst_points(
         columnwidth=[wide.get(name, 1.2) for name in columns],
     )
     lines = 3 if contributions is not None else 4 if points is not None else 1
-    caption = "By the lower ends of their intervals: noise alone puts no point here."
+    caption = "By the lower ends of their intervals; among many points some stand here by chance."
     height = 140 + len(found) * (12 + 20 * lines)
     return finished(blank([table]), f"The {len(found)} worst points", caption, height)
 
