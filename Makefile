@@ -4,12 +4,12 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 MLSERVER := .venv-mlserver/bin/mlserver
 
-.PHONY: demo test check lint bench docs mlserver clean
+.PHONY: demo test check lint bench docs mlserver chromium clean
 
 demo: $(VENV)/.demo
 	$(BIN)/anharmonic demo
 
-test: $(VENV)/.test $(MLSERVER) lint
+test: $(VENV)/.test $(MLSERVER) chromium lint
 	$(BIN)/python -m pytest
 
 lint: $(VENV)/.test
@@ -25,6 +25,13 @@ docs: $(VENV)/.docs
 	$(BIN)/mkdocs build --strict
 
 mlserver: $(MLSERVER)
+
+# A browser draws pictures into files and opens reports in the tests.
+chromium:
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	  apt-get update -qq && apt-get install -y -qq chromium; \
+	else echo "The tests need chromium: sudo apt-get install chromium, or your system's package." >&2; exit 1; fi
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)

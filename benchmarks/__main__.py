@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from benchmarks import cost, memory, overhead
+from benchmarks import cost, memory, overhead, report
 
 
 def main() -> int:
-    return 0 if all([overhead.main(), cost.main(), memory.main()]) else 1
+    return 0 if all([overhead.main(), cost.main(), memory.main(), report.main()]) else 1
 
 
 if __name__ == "__main__":

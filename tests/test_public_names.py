@@ -14,12 +14,15 @@ NAMES = {
     "card",
     "collect",
     "compare",
+    "contributions",
     "errors",
     "gamma",
     "gate",
     "measured_like",
     "plan",
+    "plots",
     "regions",
+    "report",
     "sweep",
     "tracking",
     "workers",
@@ -52,6 +55,7 @@ def test_gamma_takes_these():
 def test_everything_public_is_documented():
     for name in NAMES:
         assert inspect.getdoc(getattr(ah, name))
-    for room in (ah.balls, ah.regions, ah.workers, ah.errors, ah.gate, ah.card, ah.tracking):
+    rooms = (ah.balls, ah.regions, ah.workers, ah.errors, ah.plots, ah.report, ah.gate, ah.card)
+    for room in (*rooms, ah.tracking):
         for name in room.__all__:
             assert inspect.getdoc(getattr(room, name)), name

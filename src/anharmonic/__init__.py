@@ -7,9 +7,10 @@
 True
 """
 
-from anharmonic import balls, card, errors, gate, regions, tracking, workers
+from anharmonic import balls, card, errors, gate, plots, regions, report, tracking, workers
 from anharmonic.comparison import compare, sweep
 from anharmonic.errors import AnharmonicError
+from anharmonic.explanation import contributions
 from anharmonic.meanvalue import gamma
 from anharmonic.models import as_model
 from anharmonic.offline import collect, plan
@@ -26,12 +27,15 @@ __all__ = [
     "card",
     "collect",
     "compare",
+    "contributions",
     "errors",
     "gamma",
     "gate",
     "measured_like",
     "plan",
+    "plots",
     "regions",
+    "report",
     "sweep",
     "tracking",
     "workers",

@@ -13,9 +13,10 @@ from anharmonic.errors import OutputError, listed
 from anharmonic.protocols import Array, Floats, Integers, Model
 from anharmonic.regions import Region, host
 
-__all__ = ["Pace", "Question", "answers"]
+__all__ = ["LARGEST_CALL", "Pace", "Question", "answers", "pace_for"]
 
-SIZES = (1024, 4096, 32768)
+LARGEST_CALL = 32768
+SIZES = (1024, 4096, LARGEST_CALL)
 RECENT = 8
 GAIN = 0.8
 """The share of the small size's time below which the middling's must be for the large to be tried.
@@ -81,6 +82,12 @@ class Pace:
 
     def _fastest(self, size: int) -> float:
         return min(self.times.get(size, (np.inf,)))
+
+
+def pace_for(model: Model, told: int | None = None) -> Pace:
+    """Calls of the size we are told, or the model asks for, or that prove best."""
+    size = told or model.batch_size
+    return Pace(LARGEST_CALL) if size is None else Pace(size, told=True)
 
 
 class Question(NamedTuple):

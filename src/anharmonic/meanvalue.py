@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from anharmonic import balls, models
-from anharmonic.asking import Pace, Question
-from anharmonic.deviation import Sphere, Task, measured
+from anharmonic.asking import Question, pace_for
+from anharmonic.deviation import Sphere, Task, chunk_size, measured
 from anharmonic.errors import (
     InputError,
     MeasurementStopped,
@@ -37,8 +37,6 @@ __all__ = ["gamma"]
 Progress = Callable[[int, int], None]
 """Called with queries made so far and queries expected in all."""
 
-CHUNK_BYTES = 1 << 23
-LARGEST_CHUNK = 32768
 TASK_SECONDS = 1.0
 """How long a task may take, so that progress shows and little is lost when a model fails."""
 
@@ -97,14 +95,14 @@ def gamma(
     region, units, known = scaled(as_region(points), scale, reference)
     reach, distance = radius_of(radius, known, units, seed)
     sphere = Sphere(
-        question=Question(asked, region, _pace(asked.batch_size, batch_size)),
+        question=Question(asked, region, pace_for(asked, batch_size)),
         ball=balls.random(region.dimension, 1),
         radius=reach,
         units=units,
         limits=limits(bounds, region),
         reduction=chosen_reduction(reduction, asked.kind),
         seed=seed,
-        chunk=batch_size or _chunk(region.dimension),
+        chunk=batch_size or chunk_size(region.dimension),
     )
     ledger = (
         Ledger(len(region), sphere.reduction)
@@ -276,17 +274,6 @@ def _check_same(before: dict[str, Any], now: dict[str, Any]) -> None:
             f"resume= was measured with another {', '.join(differing)}: "
             "call with the same arguments and data as before"
         )
-
-
-def _chunk(dimension: int) -> int:
-    """As many points at a time as fill a few megabytes."""
-    return max(64, min(LARGEST_CHUNK, CHUNK_BYTES // (8 * dimension)))
-
-
-def _pace(of_model: int | None, told: int | None) -> Pace:
-    """Calls of the size we are told, or the model asks for, or that prove best."""
-    size = told or of_model
-    return Pace(LARGEST_CHUNK) if size is None else Pace(size, told=True)
 
 
 def _name(thing: Any) -> str | int:

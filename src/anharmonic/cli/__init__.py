@@ -11,7 +11,9 @@ from anharmonic.cli.check import check_command
 from anharmonic.cli.compare import compare_command
 from anharmonic.cli.demo import demo
 from anharmonic.cli.measure import measure
+from anharmonic.cli.report import report_command
 from anharmonic.cli.show import complain
+from anharmonic.cli.sweep import sweep_command
 from anharmonic.errors import AnharmonicError
 
 __all__ = ["app", "main"]
@@ -26,6 +28,8 @@ app.add_typer(measure, name="gamma")
 app.command("card")(card_command)
 app.command("check")(check_command)
 app.command("compare")(compare_command)
+app.command("sweep")(sweep_command)
+app.command("report")(report_command)
 app.command("demo")(demo)
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
+from anharmonic import report
 from anharmonic.cli.options import (
     Ball,
     Bounds,
@@ -18,38 +21,34 @@ from anharmonic.cli.options import (
     Drop,
     Json,
     Moving,
+    NamedModels,
     OutputOption,
     Radius,
     Reduction,
     Reference,
+    Rotations,
     Scale,
-    chosen,
-    load,
-    name_and_value,
+    Trust,
     number,
     pair,
     radius_value,
-    reference_data,
     scale_value,
-    split,
 )
-from anharmonic.cli.show import plain
+from anharmonic.cli.several import asked, explained
+from anharmonic.cli.show import command_line, plain
 from anharmonic.comparison import Comparison, compare
-from anharmonic.errors import SettingsError
-from anharmonic.files import read_data
 from anharmonic.moments import Estimate
-from anharmonic.regions import points
 
-__all__ = ["compare_command"]
+__all__ = ["compare_command", "show_comparison"]
 
 
 def compare_command(
-    models: Annotated[list[str], typer.Argument(help="NAME=MODEL, as often as there are models.")],
+    models: NamedModels,
     data: Data = None,
     radius: Radius = "auto",
     ball: Ball = "auto pairs",
     directions: Count = None,
-    rotations: Annotated[int, typer.Option(min=0, help="Independent copies of the ball.")] = 4,
+    rotations: Rotations = 4,
     output: OutputOption = None,
     reduction: Reduction = None,
     scale: Scale = "auto",
@@ -59,33 +58,54 @@ def compare_command(
     drop: Drop = None,
     moving: Moving = None,
     seed: int = 0,
-    trust: Annotated[bool, typer.Option(help="Allow files that run code when read.")] = False,
+    trust: Trust = False,
+    page: Annotated[Path | None, typer.Option("--report", help="Write an HTML report.")] = None,
     as_json: Json = False,
 ) -> None:
     """Rank models by gamma on the same points, and say which differences are real."""
-    if data is None:
-        raise SettingsError("give --data, or see: anharmonic compare --help")
-    named = dict(name_and_value(each) for each in models)
+    given = asked(
+        models,
+        data,
+        reference,
+        output=output,
+        trust=trust,
+        columns=columns,
+        drop=drop,
+        moving=moving,
+    )
     found = compare(
-        {name: load(source, output, trust) for name, source in named.items()},
-        points(chosen(read_data(data), columns, drop), moving=split(moving)),
+        given.models,
+        given.region,
         radius=radius_value(radius),
         ball=ball,
         scale=scale_value(scale),
-        reference=reference_data(reference, columns, drop),
+        reference=given.reference,
         seed=seed,
         directions=directions,
         rotations=rotations,
         reduction=number(reduction),
         bounds=pair(bounds),
     )
+    if page is not None:
+        report.write(
+            page,
+            found,
+            points=given.region,
+            contributions=explained(given, found),
+            command=command_line(),
+        )
+    show_comparison(found, as_json)
+
+
+def show_comparison(found: Comparison, as_json: bool) -> None:
+    """The ranking on standard output, and which differences are real."""
     if as_json:
         print(json.dumps(_summary(found)))
         return
     console = Console()
     console.print(_ranking(found))
     for each in found.differences:
-        console.print(str(each), highlight=False, style="" if each.real else "dim")
+        console.print(escape(str(each)), highlight=False, style="" if each.real else "dim")
 
 
 def _ranking(found: Comparison) -> Table:
@@ -94,7 +114,7 @@ def _ranking(found: Comparison) -> Table:
         table.add_column(heading, justify="left" if heading == "model" else "right")
     for name in found.ranking:
         scores = found.scores[name]
-        table.add_row(name, str(Estimate(scores.mean, scores.error)), f"{scores.queries:,}")
+        table.add_row(escape(name), str(Estimate(scores.mean, scores.error)), f"{scores.queries:,}")
     return table
 
 

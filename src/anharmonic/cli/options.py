@@ -26,17 +26,21 @@ __all__ = [
     "Json",
     "ModelOption",
     "Moving",
+    "NamedModels",
     "Out",
     "OutputOption",
     "Radius",
     "Reduction",
     "Reference",
+    "Rotations",
     "Scale",
+    "Trust",
     "chosen",
     "executor",
     "load",
     "name_and_value",
     "number",
+    "numbers",
     "pair",
     "radius_value",
     "reference_data",
@@ -68,6 +72,9 @@ Reduction = Annotated[str | None, typer.Option(help="norm, predicted, angle, or 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 Out = Annotated[Path | None, typer.Option(help="Write the scores here, as Parquet.")]
 Count = Annotated[int | None, typer.Option(min=1)]
+NamedModels = Annotated[list[str], typer.Argument(help="NAME=MODEL, as often as there are models.")]
+Rotations = Annotated[int, typer.Option(min=0, help="Independent copies of the ball.")]
+Trust = Annotated[bool, typer.Option(help="Allow files that run code when read.")]
 
 
 def load(source: str, output: str | None, trust: bool) -> Model:
@@ -113,6 +120,14 @@ def name_and_value(text: str) -> tuple[str, str]:
 def number(text: str | None) -> Any:
     """A column's number, or a word."""
     return int(text) if text is not None and text.lstrip("-").isdigit() else text
+
+
+def numbers(text: str | None, option: str) -> list[float] | None:
+    """Numbers with commas between them."""
+    try:
+        return None if text is None else [float(each) for each in text.split(",")]
+    except ValueError:
+        raise SettingsError(f"{option} {text}: give numbers, such as 0.1,0.2") from None
 
 
 def radius_value(text: str) -> Any:

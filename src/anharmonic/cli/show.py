@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import shlex
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -18,9 +20,14 @@ from rich.text import Text
 from anharmonic.moments import Estimate
 from anharmonic.scores import Scores
 
-__all__ = ["complain", "plain", "progress_bar", "show_scores", "tell"]
+__all__ = ["command_line", "complain", "plain", "progress_bar", "show_scores", "tell"]
 
 WORST = 5
+
+
+def command_line() -> str:
+    """What was typed, ready to be typed again."""
+    return shlex.join(["anharmonic", *sys.argv[1:]])
 
 
 def complain(problem: Exception) -> None:

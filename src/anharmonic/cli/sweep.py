@@ -1,0 +1,121 @@
+"""`anharmonic sweep`: gamma against the radius."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from anharmonic.cli.options import (
+    Ball,
+    Bounds,
+    Columns,
+    Count,
+    Data,
+    Drop,
+    Json,
+    Moving,
+    NamedModels,
+    OutputOption,
+    Reduction,
+    Reference,
+    Rotations,
+    Scale,
+    Trust,
+    number,
+    numbers,
+    pair,
+    scale_value,
+)
+from anharmonic.cli.several import asked
+from anharmonic.cli.show import plain
+from anharmonic.comparison import Sweep, sweep
+from anharmonic.moments import Estimate
+
+__all__ = ["sweep_command"]
+
+
+def sweep_command(
+    models: NamedModels,
+    data: Data = None,
+    radii: Annotated[str | None, typer.Option(help="In scaled units, with commas.")] = None,
+    ball: Ball = "auto pairs",
+    directions: Count = None,
+    rotations: Rotations = 4,
+    output: OutputOption = None,
+    reduction: Reduction = None,
+    scale: Scale = "auto",
+    reference: Reference = None,
+    bounds: Bounds = None,
+    columns: Columns = None,
+    drop: Drop = None,
+    moving: Moving = None,
+    seed: int = 0,
+    trust: Trust = False,
+    as_json: Json = False,
+) -> None:
+    """Measure at several radii, and recommend one."""
+    given = asked(
+        models,
+        data,
+        reference,
+        output=output,
+        trust=trust,
+        columns=columns,
+        drop=drop,
+        moving=moving,
+    )
+    found = sweep(
+        given.models,
+        given.region,
+        numbers(radii, "--radii"),
+        ball=ball,
+        scale=scale_value(scale),
+        reference=given.reference,
+        seed=seed,
+        directions=directions,
+        rotations=rotations,
+        reduction=number(reduction),
+        bounds=pair(bounds),
+    )
+    if as_json:
+        print(json.dumps(plain(_summary(found))))
+        return
+    radius, why = found.recommended
+    console = Console(highlight=False)
+    console.print(_table(found))
+    console.print(f"Recommended radius: {radius:.4g}, {escape(why)}.")
+    if len(found.names) > 1 and not found.steady:
+        console.print("The models change places between radii: say which radius you ranked at.")
+
+
+def _table(found: Sweep) -> Table:
+    table = Table(title=f"gamma against the radius, {found.queries:,} queries")
+    table.add_column("radius", justify="right")
+    for name in found.names:
+        table.add_column(escape(name), justify="right")
+    for radius, each in zip(found.radii, found.comparisons, strict=True):
+        cells = [
+            str(Estimate(each.scores[name].mean, each.scores[name].error)) for name in found.names
+        ]
+        table.add_row(f"{radius:.4g}", *cells)
+    return table
+
+
+def _summary(found: Sweep) -> dict[str, object]:
+    means = {name: found.means(name) for name in found.names}
+    radius, why = found.recommended
+    return {
+        "radii": list(found.radii),
+        "models": {
+            name: {"mean": values.tolist(), "error": errors.tolist()}
+            for name, (values, errors) in means.items()
+        },
+        "recommended": {"radius": radius, "why": why},
+        "steady": found.steady,
+        "queries": found.queries,
+    }

@@ -1,0 +1,28 @@
+"""Pictures: Scores in, a plotly figure out.
+
+Every function takes Scores and returns a `plotly.graph_objects.Figure`: show it, change it,
+or `save` it as PNG, SVG, HTML or JSON without a network. Needs `anharmonic[plots]`.
+
+>>> import numpy as np
+>>> from anharmonic.meanvalue import gamma
+>>> points = np.random.default_rng(0).normal(size=(100, 2))
+>>> figure = distribution(gamma(lambda x: np.sin(x[:, 0]), points, radius=0.2))
+>>> len(figure.data)
+1
+"""
+
+from anharmonic.plots.components import projection
+from anharmonic.plots.curves import distribution, radius_curve
+from anharmonic.plots.files import save
+from anharmonic.plots.maps import decision_regions
+from anharmonic.plots.points import contributions, worst_points
+
+__all__ = [
+    "contributions",
+    "decision_regions",
+    "distribution",
+    "projection",
+    "radius_curve",
+    "save",
+    "worst_points",
+]

@@ -1,0 +1,161 @@
+"""Curves, one for each model: gamma against the radius, and how gamma is spread over points."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from anharmonic.comparison import Sweep
+from anharmonic.plots.named import Several, named
+from anharmonic.plots.style import (
+    LEGEND_BELOW,
+    blank,
+    finished,
+    graph_objects,
+    model_styles,
+    text,
+)
+from anharmonic.protocols import Floats
+from anharmonic.scores import Scores
+
+__all__ = ["distribution", "radius_curve"]
+
+LEVELS = np.linspace(0.0, 1.0, 201)
+WIDE = 30.0
+"""Values that spread over more than this factor get a logarithmic axis."""
+SHORTEST = 1e-4
+"""The smallest value a logarithmic axis shows, as a share of the largest."""
+
+
+def radius_curve(sweep: Sweep) -> Any:
+    """Mean gamma against the radius with error bars, the recommended radius marked."""
+    go = graph_objects()
+    styles = model_styles(sweep.names)
+    means = {name: sweep.means(name) for name in sweep.names}
+    positive = all((values > 0).all() for values, _ in means.values())
+    figure = blank()
+    for name, (values, errors) in means.items():
+        figure.add_trace(
+            go.Scatter(
+                x=sweep.radii,
+                y=values,
+                name=text(name),
+                mode="lines+markers",
+                line=styles[name] | {"width": 2},
+                marker={"size": 7},
+                error_y=_bars(values, errors, positive),
+            )
+        )
+    radius, why = sweep.recommended
+    figure.add_vline(radius, line={"color": "#616E7C", "dash": "dash", "width": 1})
+    figure.add_annotation(
+        x=float(np.log10(radius)),
+        y=1,
+        yref="paper",
+        yanchor="bottom",
+        text=f"recommended: {radius:.3g}",
+        showarrow=False,
+        font={"size": 12, "color": "#616E7C"},
+        xanchor=_anchor(radius, sweep.radii),
+    )
+    figure.update_xaxes(
+        type="log",
+        title={"text": "radius, in scaled units"},
+        tickvals=list(sweep.radii),
+        ticktext=[f"{each:.2g}" for each in sweep.radii],
+    )
+    figure.update_yaxes(title={"text": "mean gamma"})
+    if positive:
+        figure.update_yaxes(**_decades())
+    figure.update_layout(legend=LEGEND_BELOW, showlegend=len(means) > 1)
+    caption = (
+        f"Mean gamma at {len(sweep.radii)} radii; bars are one standard error, "
+        f"{sweep.queries:,} queries. Recommended {radius:.4g}: {why}."
+    )
+    return finished(figure, "Gamma against the radius", caption)
+
+
+def _bars(values: Floats, errors: Floats, logarithmic: bool) -> dict[str, Any]:
+    """Error bars; a logarithmic axis has no room for one that reaches zero."""
+    errors = np.nan_to_num(errors)
+    down = np.minimum(errors, 0.9 * values) if logarithmic else errors
+    return {"type": "data", "symmetric": False, "array": errors, "arrayminus": down, "width": 3}
+
+
+def _anchor(radius: float, radii: tuple[float, ...]) -> str:
+    if radius == radii[0]:
+        return "left"
+    return "right" if radius == radii[-1] else "center"
+
+
+def distribution(scores: Several) -> Any:
+    """Share of points with gamma up to each value, one curve for each model.
+
+    The curves are drawn from 200 quantiles, whatever the number of points.
+    """
+    go = graph_objects()
+    models = named(scores)
+    styles = model_styles(models)
+    quantiles = {name: _quantiles(each) for name, each in models.items()}
+    least = _least(list(quantiles.values()))
+    figure = blank()
+    for name, values in quantiles.items():
+        figure.add_trace(
+            go.Scatter(
+                x=values if least is None else np.maximum(values, least),
+                y=LEVELS,
+                name=text(name),
+                mode="lines",
+                line=styles[name] | {"width": 2.5, "shape": "hv"},
+                hovertemplate="%{y:.0%} of the points are at %{x:.4g} or below",
+            )
+        )
+    figure.update_xaxes(title={"text": "gamma"}, rangemode="tozero")
+    bottom = _bottom(list(quantiles.values()), least or 0.0)
+    figure.update_yaxes(
+        title={"text": "share of points"}, tickformat=".0%", range=[bottom, 1 + 0.02 * (1 - bottom)]
+    )
+    if least is not None:
+        figure.update_xaxes(**_decades())
+    figure.update_layout(legend=LEGEND_BELOW, showlegend=len(models) > 1)
+    counts = sorted({len(each) for each in models.values()})
+    many = " or ".join(f"{each:,}" for each in counts)
+    caption = (
+        f"Share of the {many} points with gamma up to each value, from 200 quantiles. "
+        "A curve further left is the more harmonic model."
+    )
+    if least is not None:
+        caption += f" What is below {least:.2g} is drawn there."
+    if bottom:
+        caption += f" The axis begins at {bottom:.0%}: that many points have next to no gamma."
+    return finished(figure, "How gamma is spread over the points", caption)
+
+
+def _quantiles(scores: Scores) -> Floats:
+    known = scores.values[np.isfinite(scores.values)]
+    if not len(known):
+        return np.full(len(LEVELS), np.nan)
+    return np.asarray(np.quantile(known, LEVELS, method="inverted_cdf"))
+
+
+def _least(quantiles: list[Floats]) -> float | None:
+    """Where a logarithmic axis begins, or None where a plain one is enough."""
+    every = np.concatenate(quantiles)
+    positive = every[np.isfinite(every) & (every > 0)]
+    if not len(positive):
+        return None
+    low, high = np.quantile(positive, [0.05, 0.95])
+    if high < WIDE * low:
+        return None
+    return float(max(positive.min(), SHORTEST * positive.max()))
+
+
+def _bottom(quantiles: list[Floats], least: float) -> float:
+    """Where the shares begin: above 0 where most points of every model have next to no gamma."""
+    none = min(float(np.mean(values <= least)) for values in quantiles)
+    return float(np.floor(20 * none - 1) / 20) if none > 0.5 else 0.0
+
+
+def _decades() -> dict[str, Any]:
+    return {"type": "log", "dtick": 1, "exponentformat": "power", "minor": {"dtick": "D1"}}

@@ -1,0 +1,206 @@
+"""What models decide and where their gamma is large, over a grid of two features."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from anharmonic.errors import SettingsError
+from anharmonic.plots.named import Several, decisions, named
+from anharmonic.plots.style import (
+    CLASSES,
+    GAMMA,
+    LEGEND_BELOW,
+    blank,
+    finished,
+    graph_objects,
+    short,
+    text,
+)
+from anharmonic.protocols import Floats, Integers
+from anharmonic.regions import Region, as_region, host
+from anharmonic.scores import Scores
+
+__all__ = ["colour_top", "colours", "decision_regions"]
+
+FINEST = 160
+"""Cells along an axis; a finer grid is averaged."""
+
+
+class Raster(NamedTuple):
+    """A grid's axes, and how many of its cells go into one that is drawn."""
+
+    axes: tuple[Floats, Floats]
+    every: tuple[int, int]
+
+    def coarse_axes(self) -> list[Floats]:
+        return [
+            np.array([part.mean() for part in _parts(axis, every)])
+            for axis, every in zip(self.axes, self.every, strict=True)
+        ]
+
+    def means(self, values: Floats) -> Floats:
+        """Averages over the cells that are drawn as one."""
+        image = values.reshape(len(self.axes[0]), len(self.axes[1]))
+        for axis, every in enumerate(self.every):
+            parts = [part.mean(axis=axis) for part in _parts(image, every, axis)]
+            image = np.stack(parts, axis=axis)
+        return image.T
+
+    def middles(self, values: Integers) -> Integers:
+        """One cell of each group, near its middle."""
+        image = values.reshape(len(self.axes[0]), len(self.axes[1]))
+        across, along = self.every
+        return image[across // 2 :: across, along // 2 :: along].T
+
+
+def _parts(values: Any, every: int, axis: int = 0) -> list[Any]:
+    return np.split(values, range(every, values.shape[axis], every), axis=axis)
+
+
+def colour_top(scores: Several) -> float:
+    """Where the colours end, for pictures that share them: the 99th percentile of all."""
+    known = [each.values[np.isfinite(each.values)] for each in named(scores).values()]
+    every = np.concatenate(known)
+    if not len(every):
+        raise SettingsError("no point is measured yet: go on with resume= before drawing")
+    top = float(np.quantile(every, 0.99))
+    return top if top > 0 else float(every.max()) or 1.0
+
+
+def decision_regions(scores: Several, region: Any, *, top: float | None = None) -> Any:
+    """What each model decides, and its gamma beneath, over a grid of two features.
+
+    Decisions are read from the scores: measure with probabilities, with output="label", or
+    one-hot with reduction="norm". A regression shows its output instead. `top` ends the
+    colours, so that several pictures can share them (main paper, Fig. 2).
+    """
+    from plotly.subplots import make_subplots
+
+    models = named(scores)
+    where = as_region(region)
+    raster = _raster(where, models)
+    top = colour_top(models) if top is None else top
+    figure = make_subplots(
+        rows=2,
+        cols=len(models),
+        shared_xaxes=True,
+        shared_yaxes=True,
+        horizontal_spacing=0.04,
+        vertical_spacing=0.07,
+        column_titles=[short(name, 30) for name in models],
+        figure=blank(),
+    )
+    horizontal, vertical = raster.coarse_axes()
+    for column, each in enumerate(models.values(), start=1):
+        for trace in _decided(each, raster, first=column == 1):
+            figure.add_trace(trace, row=1, col=column)
+        figure.add_trace(
+            _heat(horizontal, vertical, raster.means(each.values), top), row=2, col=column
+        )
+        figure.update_xaxes(title={"text": short(where.columns[0])}, row=2, col=column)
+    figure.update_yaxes(title={"text": short(where.columns[1], 18)}, col=1)
+    figure.update_layout(
+        legend=LEGEND_BELOW,
+        coloraxis=colours(top),
+    )
+    caption = (
+        f"Above: what each model decides. Below: gamma, which knows no labels{_coarse(raster)}."
+    )
+    return finished(figure, "Decisions and gamma", caption, height=560, headed=True)
+
+
+def _coarse(raster: Raster) -> str:
+    across, along = raster.every
+    return "" if across == along == 1 else f", averaged over {across} × {along} cells"
+
+
+def _raster(region: Region, models: dict[str, Scores]) -> Raster:
+    values = host(region.values)
+    if region.kind != "grid" or values.shape[1] != 2:
+        raise SettingsError(
+            "decision regions are drawn over a grid of two features: measure on "
+            "regions.grid([(low, high), (low, high)], steps), or use plots.projection"
+        )
+    wrong = [name for name, scores in models.items() if len(scores) != len(values)]
+    if wrong:
+        raise SettingsError(f"{wrong[0]} has another number of points than the grid: give its own")
+    axes = np.unique(values[:, 0]), np.unique(values[:, 1])
+    across, along = (-(-len(axis) // FINEST) for axis in axes)
+    return Raster(axes, (across, along))
+
+
+def _decided(scores: Scores, raster: Raster, first: bool) -> list[Any]:
+    """The upper picture: areas for classes with their legend, shades for numbers."""
+    go = graph_objects()
+    horizontal, vertical = raster.coarse_axes()
+    found = decisions(scores)
+    if found is None:
+        if scores.settings.get("kind") == "onehot":
+            raise SettingsError(
+                'these scores kept no decisions: measure with output="label", or with '
+                'output="onehot" and reduction="norm"'
+            )
+        outputs = scores.outputs.reshape(len(scores), -1)[:, 0]
+        shades = raster.means(outputs)
+        return [
+            go.Contour(
+                x=horizontal,
+                y=vertical,
+                z=shades.astype(np.float32),
+                colorscale="Blues",
+                showscale=False,
+                contours={"coloring": "heatmap", "showlabels": True},
+            )
+        ]
+    many = len(found.classes)
+    tints = [CLASSES[index % len(CLASSES)] for index in range(many)]
+    steps = [(edge / many, tints[index]) for index in range(many) for edge in (index, index + 1)]
+    area = go.Heatmap(
+        x=horizontal,
+        y=vertical,
+        z=raster.middles(found.positions).astype(np.uint8 if many < 256 else np.uint16),
+        colorscale=steps if many > 1 else [(0, tints[0]), (1, tints[0])],
+        zmin=-0.5,
+        zmax=many - 0.5,
+        showscale=False,
+        hoverinfo="skip",
+    )
+    keys = [
+        go.Scatter(
+            x=[None],
+            y=[None],
+            mode="markers",
+            name=text(name),
+            legendgroup=text(name),
+            showlegend=first,
+            marker={"symbol": "square", "size": 12, "color": tints[index]},
+        )
+        for index, name in enumerate(found.classes)
+    ]
+    return [area, *keys]
+
+
+def _heat(horizontal: Floats, vertical: Floats, values: Floats, top: float) -> Any:
+    return graph_objects().Heatmap(
+        x=horizontal,
+        y=vertical,
+        z=values.astype(np.float32),
+        coloraxis="coloraxis",
+        hovertemplate="%{x:.4g}, %{y:.4g}: gamma %{z:.4g}<extra></extra>",
+    )
+
+
+def colours(top: float) -> dict[str, Any]:
+    """The colour axis of gamma, from 0 to `top`."""
+    return {
+        "colorscale": [list(stop) for stop in GAMMA],
+        "cmin": 0,
+        "cmax": top,
+        "colorbar": {
+            "title": {"text": "gamma", "side": "right"},
+            "thickness": 14,
+            "outlinewidth": 0,
+        },
+    }

@@ -1,0 +1,76 @@
+"""What Scores say about themselves: which model, what it decided."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from anharmonic.comparison import Comparison
+from anharmonic.errors import SettingsError
+from anharmonic.protocols import Floats, Integers
+from anharmonic.scores import Scores
+
+__all__ = ["Decisions", "Several", "decisions", "named", "output_text"]
+
+Several = Scores | Mapping[str, Scores] | Comparison
+"""One model's scores, those of several by name, or a comparison."""
+
+
+def named(scores: Several) -> dict[str, Scores]:
+    """Scores by name; a single one goes by its model's."""
+    if isinstance(scores, Comparison):
+        return dict(scores.scores)
+    if isinstance(scores, Scores):
+        return {str(scores.settings.get("model") or "model"): scores}
+    if not scores:
+        raise SettingsError("there are no scores: give some, or a dictionary of names and scores")
+    return dict(scores)
+
+
+class Decisions(NamedTuple):
+    """Which class (positions in `classes`) a model gave each point."""
+
+    positions: Integers
+    classes: tuple[str, ...]
+
+
+def decisions(scores: Scores) -> Decisions | None:
+    """The classes that were predicted, where the scores remember them."""
+    settings, outputs = scores.settings, scores.outputs
+    classes = settings.get("classes")
+    if settings.get("kind") == "label" and (outputs.ndim == 1 or outputs.shape[1] == 1):
+        codes, positions = np.unique(outputs.reshape(-1), return_inverse=True)
+        known = _by_code(classes) if classes else {}
+        names = tuple(known.get(code, f"{code:g}") for code in codes.tolist())
+        return Decisions(positions.reshape(-1).astype(np.int64), names)
+    if settings.get("kind") not in ("probability", "logit", "onehot"):
+        return None
+    if outputs.ndim < 2 or outputs.shape[1] < 2:
+        return None
+    known_names = classes if classes and len(classes) == outputs.shape[1] else None
+    names = tuple(known_names or (str(index) for index in range(outputs.shape[1])))
+    return Decisions(np.argmax(outputs, axis=1).astype(np.int64), names)
+
+
+def _by_code(classes: list[str]) -> dict[float, str]:
+    """What a label's number stands for: itself if all are numbers, else its position."""
+    try:
+        return {float(name): name for name in classes}
+    except ValueError:
+        return {float(place): name for place, name in enumerate(classes)}
+
+
+def output_text(scores: Scores, row: int) -> str:
+    """What the model answered at a row, in a few words."""
+    outputs: Floats = np.atleast_1d(scores.outputs[row])
+    kind, classes = scores.settings.get("kind"), scores.settings.get("classes")
+    if kind == "label" and len(outputs) == 1 and classes:
+        return _by_code(classes).get(float(outputs[0]), f"{outputs[0]:g}")
+    if kind in ("probability", "logit", "onehot") and len(outputs) > 1:
+        best = int(np.argmax(outputs))
+        name = classes[best] if classes and len(classes) == len(outputs) else f"class {best}"
+        return name if kind == "onehot" else f"{name} ({outputs[best]:.3g})"
+    shown = ", ".join(f"{each:.4g}" for each in outputs[:4])
+    return shown if len(outputs) <= 4 else f"{shown}, …"

@@ -1,0 +1,162 @@
+"""How every picture looks: colours that colour-blind readers and printers keep apart."""
+
+from __future__ import annotations
+
+import html
+import textwrap
+from collections.abc import Iterable
+from typing import Any
+
+from anharmonic.errors import MissingExtra
+
+__all__ = [
+    "BARS",
+    "CLASSES",
+    "GAMMA",
+    "LEGEND_BELOW",
+    "REST",
+    "blank",
+    "caption_of",
+    "finished",
+    "graph_objects",
+    "model_styles",
+    "short",
+    "text",
+    "untitled",
+]
+
+MODELS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#4D4D4D")
+"""Okabe and Ito's colours, without the yellow that white paper swallows."""
+DASHES = ("solid", "dash", "dot", "dashdot")
+CLASSES = ("#77AADD", "#EEDD88", "#EE8866", "#44BB99", "#FFAABB", "#99DDFF", "#BBCC33", "#DDDDDD")
+"""Paul Tol's light scheme, for areas with something drawn on them."""
+GAMMA = (
+    (0.0, "#FBFBF7"),
+    (0.15, "#FDE4A6"),
+    (0.4, "#F5A25D"),
+    (0.65, "#D1495B"),
+    (0.85, "#7B2D6B"),
+    (1.0, "#2B0F47"),
+)
+"""From paper white to dark: grows darker all the way, so it prints in grey as well."""
+BARS = ("#0072B2", "#D55E00")
+"""Above and below zero."""
+REST = "#9AA5B1"
+"""What is left over."""
+
+LEGEND_BELOW: dict[str, Any] = {
+    "orientation": "h",
+    "yref": "container",
+    "y": 0.01,
+    "yanchor": "bottom",
+    "x": 0,
+    "xanchor": "left",
+    "font": {"size": 13},
+}
+
+FONT = "system-ui, -apple-system, 'Segoe UI', 'Helvetica Neue', Arial, 'DejaVu Sans', sans-serif"
+INK, PALE = "#1F2933", "#E4E7EB"
+WRAPPED = 92
+
+
+def graph_objects() -> Any:
+    """Plotly's figures, imported when the first picture is drawn."""
+    try:
+        import plotly.graph_objects
+    except ImportError as problem:
+        raise MissingExtra("plotly", "plots") from problem
+    return plotly.graph_objects
+
+
+def text(name: object) -> str:
+    """A name as it is: plotly reads tags in its texts, and names may look like them."""
+    return html.escape(str(name), quote=False)
+
+
+def short(name: object, most: int = 22) -> str:
+    """A name that fits beside an axis, its end left out where it is long."""
+    whole = str(name)
+    return text(whole if len(whole) <= most else f"{whole[: most - 1]}…")
+
+
+def model_styles(names: Iterable[str]) -> dict[str, dict[str, str]]:
+    """A colour and a dash for each model, the same in whatever order they come."""
+    return {
+        name: {
+            "color": MODELS[index % len(MODELS)],
+            "dash": DASHES[index // len(MODELS) % len(DASHES)],
+        }
+        for index, name in enumerate(sorted(names))
+    }
+
+
+def blank(traces: Any = None) -> Any:
+    """A figure with our paper, ink and grid."""
+    go = graph_objects()
+    axis = {
+        "gridcolor": PALE,
+        "linecolor": "#9AA5B1",
+        "showline": True,
+        "ticks": "outside",
+        "tickcolor": "#9AA5B1",
+        "zeroline": False,
+        "automargin": True,
+        "title": {"standoff": 12},
+    }
+    template = {
+        "layout": {
+            "font": {"family": FONT, "size": 13, "color": INK},
+            "paper_bgcolor": "white",
+            "plot_bgcolor": "white",
+            "colorway": MODELS,
+            "xaxis": axis,
+            "yaxis": axis,
+            "hoverlabel": {"font": {"family": FONT}},
+        }
+    }
+    return go.Figure(data=traces, layout={"template": template})
+
+
+def finished(figure: Any, title: str, caption: str, height: int = 420, headed: bool = False) -> Any:
+    """Give a figure its title and what a reader must know; both stay readable apart too.
+
+    `headed` leaves room for names above the panels.
+    """
+    room = 24 if headed else 0
+    lines = textwrap.wrap(caption, WRAPPED)
+    figure.update_layout(
+        title={
+            "text": text(title),
+            "x": 0,
+            "xref": "paper",
+            "yref": "container",
+            "y": 1,
+            "yanchor": "top",
+            "pad": {"t": 14},
+            "font": {"size": 17},
+            "subtitle": {
+                "text": "<br>".join(text(line) for line in lines),
+                "font": {"size": 12, "color": "#616E7C"},
+            },
+        },
+        margin={"l": 64, "r": 20, "t": 64 + room + 17 * len(lines), "b": 54},
+        height=height + room + 17 * len(lines),
+        meta={"title": title, "caption": caption, "height": height, "room": room},
+    )
+    return figure
+
+
+def caption_of(figure: Any) -> tuple[str, str]:
+    """A finished figure's title and caption, to be set beside it."""
+    return figure.layout.meta["title"], figure.layout.meta["caption"]
+
+
+def untitled(figure: Any) -> Any:
+    """The figure without its title, for a page that says it in its own words."""
+    copy = type(figure)(figure)
+    copy.update_layout(
+        title={"text": "", "subtitle": {"text": ""}},
+        margin={"t": 24 + figure.layout.meta["room"]},
+        height=figure.layout.meta["height"] + figure.layout.meta["room"] - 40,
+    )
+    return copy

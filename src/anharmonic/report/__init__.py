@@ -1,0 +1,9 @@
+"""One HTML file to hand on: headline, table, pictures, worst points, how to do it again.
+
+The file needs nothing else: no network, no other files, and without JavaScript all but the
+pictures can be read. It is readable on a phone and printed. Needs `anharmonic[report]`.
+"""
+
+from anharmonic.report.page import write
+
+__all__ = ["write"]

@@ -1,0 +1,151 @@
+"""Put a report together and write it."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import os
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from anharmonic.comparison import Comparison, Sweep
+from anharmonic.errors import MissingExtra
+from anharmonic.explanation import Contributions
+from anharmonic.files import whole_file
+from anharmonic.plots.named import Several, named
+from anharmonic.plots.points import WorstPoint, worst
+from anharmonic.regions import Region, as_region
+from anharmonic.report.figures import Section, sections
+from anharmonic.report.recipe import recipe
+from anharmonic.report.tables import differences, models_table, settings
+from anharmonic.report.words import headline, unlike
+from anharmonic.scores import Scores
+
+__all__ = ["write"]
+
+HERE = Path(__file__).parent
+Explained = Contributions | Mapping[str, Contributions]
+
+
+class Guilty(NamedTuple):
+    """A model's worst points, and the longest bar among their features."""
+
+    name: str
+    points: list[WorstPoint]
+    longest: float
+
+
+def write(
+    path: str | os.PathLike[str],
+    scores: Several,
+    *,
+    points: Any = None,
+    sweep: Sweep | None = None,
+    contributions: Explained | None = None,
+    title: str | None = None,
+    command: str | None = None,
+) -> Path:
+    """Write one self-contained HTML file and return its path.
+
+    - `scores`: one model's, a dictionary of them, or what `compare` gave.
+    - `points`: where they were measured, for maps and for the worst points' features.
+    - `sweep`: from `sweep`, for gamma against the radius.
+    - `contributions`: from `contributions`, for one model or by name.
+    - `command`: the line that made it, to be shown.
+
+    Points are aggregated, never embedded: a million of them take no more room than a thousand.
+    """
+    models = named(scores)
+    alike = not unlike(models)
+    level = scores.level if isinstance(scores, Comparison) else 0.95
+    judged = Comparison(models, level) if alike and len(models) > 1 else None
+    order = sorted(models, key=lambda name: np.nan_to_num(models[name].mean, nan=np.inf))
+    region = None if points is None else as_region(points)
+    pictures = sections(models, order, region, sweep)
+    page = _rendered(
+        title=title or f"Gamma of {order[0] if len(order) == 1 else f'{len(order)} models'}",
+        headline=headline(models, judged),
+        models=models_table(models, order),
+        differences=differences(judged),
+        pictures=pictures,
+        guilty=_guilty(models, order, region, contributions),
+        settings=settings({name: models[name] for name in order}),
+        command=command,
+        recipe=recipe(models, alike),
+        metric=next(iter(models.values())).metric,
+        queries=f"{sum(each.queries for each in models.values()):,}",
+    )
+    with whole_file(path) as temporary:
+        Path(temporary).write_text(page, encoding="utf-8")
+    return Path(path)
+
+
+def _guilty(
+    models: dict[str, Scores],
+    order: list[str],
+    region: Region | None,
+    explained: Explained | None,
+) -> list[Guilty]:
+    """The worst points of every model, with their features where they are known."""
+    by_name: Mapping[str, Contributions]
+    if isinstance(explained, Contributions):
+        by_name = {order[0]: explained} if len(order) == 1 else {}
+    else:
+        by_name = explained or {}
+    found = []
+    for name in order:
+        scores = models[name]
+        fitting = region if region is not None and len(region) == len(scores) else None
+        listed = worst(scores, fitting, by_name.get(name), 5 if len(order) <= 2 else 3)
+        longest = max(
+            (abs(part.share) for each in listed for part in each.shares or []), default=0.0
+        )
+        found.append(Guilty(name, listed, longest))
+    return found
+
+
+def _rendered(**about: Any) -> str:
+    try:
+        import jinja2
+    except ImportError as problem:
+        raise MissingExtra("jinja2", "report") from problem
+    figures = _figures(about["pictures"])
+    room = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(HERE),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    return room.get_template("page.html").render(
+        **about,
+        figures=figures,
+        plotly=_plotly(),
+        # Scripts without this word do not run, whatever a name may smuggle in.
+        nonce=hashlib.sha256(figures.encode()).hexdigest()[:32],
+        today=datetime.now(UTC).strftime("%Y-%m-%d"),
+    )
+
+
+def _figures(pictures: list[Section]) -> str:
+    """The figures as JSON that cannot end the script element it stands in."""
+    each = [
+        f'"{panel.place}":{panel.figure.to_json()}' for part in pictures for panel in part.panels
+    ]
+    whole = "{" + ",".join(each) + "}"
+    return whole.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+@cache
+def _plotly() -> str:
+    """plotly.js from the installed package, packed: 2 MB instead of 5."""
+    from plotly.offline import get_plotlyjs
+
+    packed = gzip.compress(get_plotlyjs().encode(), 9, mtime=0)
+    return base64.b64encode(packed).decode()

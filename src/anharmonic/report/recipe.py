@@ -1,0 +1,70 @@
+"""How to do it again: the Python lines that give the same numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from anharmonic.reductions import NAMES as REDUCTIONS
+from anharmonic.scores import Scores
+
+__all__ = ["recipe"]
+
+OUTPUTS = ("probability", "logit", "label", "onehot")
+MOST_UNITS = 1000
+
+
+def recipe(models: dict[str, Scores], alike: bool) -> str:
+    """Python that measures again, given the models and the points."""
+    lines = ["import anharmonic as ah", ""]
+    if alike and len(models) > 1:
+        first = next(iter(models.values()))
+        listed = ", ".join(f"{name!r}: …" for name in models)
+        lines += [f"models = {{{listed}}}", *_call("found = ah.compare", "models", first)]
+    else:
+        for scores in models.values():
+            lines += _call("scores = ah.gamma", "model", scores)
+    return "\n".join(lines)
+
+
+def _call(function: str, model: str, scores: Scores) -> list[str]:
+    settings = scores.settings
+    columns = settings.get("columns") or []
+    about = f"  # {len(scores):,} points, {len(columns):,} moving columns"
+    return [
+        f"{function}(",
+        f"    {model},",
+        f"    points,{about}",
+        *(f"    {name}={value}," for name, value in arguments(settings).items()),
+        ")",
+    ]
+
+
+def arguments(settings: dict[str, Any]) -> dict[str, str]:
+    """Arguments of `gamma` as text, from the settings it left behind."""
+    found: dict[str, str] = {}
+    for name in ("radius", "rotations", "directions", "seed"):
+        if settings.get(name) is not None:
+            found[name] = repr(settings[name])
+    if settings.get("ball"):
+        found["ball"] = repr(_ball(settings["ball"]))
+    units = settings.get("scale")
+    if units is not None:
+        found["scale"] = '"auto"' if len(units) > MOST_UNITS else repr(units)
+    output = settings.get("output")
+    if output is not None:
+        known = isinstance(output, int) or output in OUTPUTS
+        found["output"] = repr(output) if known else f"…  # {output}"
+    reduction = settings.get("reduction")
+    if reduction is not None:
+        known = isinstance(reduction, int) or reduction in REDUCTIONS
+        found["reduction"] = repr(reduction) if known else f"…  # {reduction}"
+    for name in ("bounds", "budget", "tolerance"):
+        if settings.get(name) is not None:
+            found[name] = repr(settings[name])
+    return found
+
+
+def _ball(name: str) -> str:
+    """The name a ball is asked for by; turns and samples follow from the other arguments."""
+    plain = name.removeprefix("rotated ").removeprefix("sampled ").removesuffix(" singles")
+    return plain

@@ -1,0 +1,133 @@
+"""The tables of a report, as plain rows."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from anharmonic.comparison import Comparison
+from anharmonic.moments import Estimate
+from anharmonic.plots.style import model_styles
+from anharmonic.scores import Scores
+
+__all__ = ["DifferenceRow", "ModelRow", "SettingRow", "differences", "models_table", "settings"]
+
+WORDS = {
+    "radius": "radius, in scaled units",
+    "nearest_distance": "usual distance between neighbours",
+    "ball": "ball",
+    "directions": "directions a turn",
+    "rotations": "turns of the ball",
+    "kind": "output",
+    "reduction": "reduction",
+    "region": "region",
+    "points": "points",
+    "dimension": "features that move",
+    "columns": "their names",
+    "still": "held still",
+    "scale": "unit of each feature",
+    "bounds": "bounds",
+    "noise": "the model's own noise",
+    "budget": "budget",
+    "tolerance": "tolerance",
+    "clipped": "share of queries moved by the bounds",
+    "seed": "seed",
+    "model": "model",
+    "classes": "classes",
+}
+LISTED = 40
+
+
+class ModelRow(NamedTuple):
+    """A model in the first table."""
+
+    name: str
+    colour: str
+    mean: str
+    interval: str
+    floor: str
+    share: float
+    points: str
+    queries: str
+    each: str
+
+
+class DifferenceRow(NamedTuple):
+    """A pair in the second."""
+
+    larger: str
+    smaller: str
+    estimate: str
+    interval: str
+    real: bool
+
+
+class SettingRow(NamedTuple):
+    """A setting: the same for all, or one text for each model."""
+
+    name: str
+    values: list[tuple[str, str]]
+
+
+def models_table(models: dict[str, Scores], order: list[str]) -> list[ModelRow]:
+    """From the most harmonic on, with errors and costs."""
+    styles = model_styles(models)
+    largest = max((each.mean for each in models.values() if np.isfinite(each.mean)), default=0.0)
+    return [_row(name, models[name], styles[name]["color"], largest) for name in order]
+
+
+def _row(name: str, scores: Scores, colour: str, largest: float) -> ModelRow:
+    low, high = scores.interval()
+    measured = int(np.isfinite(scores.values).sum())
+    known = np.isfinite(scores.floor)
+    return ModelRow(
+        name,
+        colour,
+        str(Estimate(scores.mean, scores.error)),
+        f"{low:.3g} … {high:.3g}" if np.isfinite(low) else "–",
+        f"{scores.floor:.2g}" if known else "–",
+        100 * scores.mean / largest if largest > 0 and np.isfinite(scores.mean) else 0.0,
+        f"{measured:,}" if measured == len(scores) else f"{measured:,} of {len(scores):,}",
+        f"{scores.queries:,}",
+        f"{scores.queries / max(1, measured):.1f}",
+    )
+
+
+def differences(judged: Comparison | None) -> list[DifferenceRow]:
+    """Every pair, largest first."""
+    if judged is None:
+        return []
+    return [
+        DifferenceRow(
+            each.larger,
+            each.smaller,
+            str(each.estimate),
+            "{:.3g} … {:.3g}".format(*each.interval),
+            each.real,
+        )
+        for each in judged.differences
+    ]
+
+
+def settings(models: dict[str, Scores]) -> list[SettingRow]:
+    """Settings that are there, each once where all models share it."""
+    rows = []
+    for key, word in WORDS.items():
+        texts = [(name, _text(scores.settings.get(key))) for name, scores in models.items()]
+        if not any(shown for _, shown in texts):
+            continue
+        same = len({shown for _, shown in texts}) == 1
+        rows.append(SettingRow(word, [("", texts[0][1])] if same else texts))
+    return rows
+
+
+def _text(value: Any) -> str:
+    if value is None or value == [] or value == "":
+        return ""
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, list):
+        shown = ", ".join(_text(each) for each in value[:LISTED])
+        return shown if len(value) <= LISTED else f"{shown}, … ({len(value):,} in all)"
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)

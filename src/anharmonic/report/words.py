@@ -1,0 +1,120 @@
+"""What the numbers say, in plain words."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from anharmonic.comparison import Comparison
+from anharmonic.moments import Estimate
+from anharmonic.scores import Scores
+
+__all__ = ["Headline", "headline", "joined", "unlike"]
+
+ALIKE = {
+    "points": "points",
+    "columns": "columns",
+    "kind": "output",
+    "reduction": "reduction",
+    "radius": "radius",
+    "scale": "scale",
+    "ball": "ball",
+    "directions": "directions",
+    "seed": "seed",
+}
+"""Settings that must agree before a difference between models means anything."""
+
+
+class Headline(NamedTuple):
+    """One sentence to remember, and what stands behind it."""
+
+    lead: str
+    rest: list[str]
+
+
+def unlike(models: dict[str, Scores]) -> list[str]:
+    """What was not the same for all models, in words; empty when they can be compared."""
+    every = list(models.values())
+    differing = [
+        word
+        for name, word in ALIKE.items()
+        if any(each.settings.get(name) != every[0].settings.get(name) for each in every)
+    ]
+    lengths = {len(each) for each in every}
+    return ["points", *differing] if len(lengths) > 1 and "points" not in differing else differing
+
+
+def headline(models: dict[str, Scores], judged: Comparison | None) -> Headline:
+    """Which model is the most harmonic, and which differences are real."""
+    if len(models) == 1:
+        return _alone(*next(iter(models.items())))
+    if judged is None:
+        return Headline(
+            f"{len(models)} models that were not measured alike.",
+            [
+                f"Their {joined(unlike(models))} differ, so a difference between their numbers may "
+                "come from that: measure them together with compare before ranking them."
+            ],
+        )
+    best, largest = judged.ranking[0], judged.ranking[-1]
+    real = {(each.smaller, each.larger) for each in judged.differences if each.real}
+    level = [name for name in judged.ranking if name == best or (best, name) not in real]
+    rest = [_verdict(judged)]
+    if (best, largest) in real:
+        rest.insert(0, _gap(judged, best, largest))
+    return Headline(_first(judged, level), rest)
+
+
+def _alone(name: str, scores: Scores) -> Headline:
+    lead = f"{name} has a mean {scores.metric} of {_mean(scores)} over {len(scores):,} points."
+    if scores.mean == 0:
+        noise = "It is harmonic at every point, as far as this radius sees."
+    elif not scores.mean > 3 * scores.floor:
+        noise = f"Noise alone would read {scores.floor:.2g}, so most of it may be noise."
+    else:
+        noise = f"Noise alone would read {scores.floor:.2g}: this is the model."
+    return Headline(lead, [noise, "It ranks models measured alike; alone it is a baseline."])
+
+
+def _first(judged: Comparison, level: list[str]) -> str:
+    many = len(judged.scores)
+    if len(level) == many:
+        return f"No model is told apart from the most harmonic one, {level[0]}."
+    if len(level) > 1:
+        return f"{joined(level)} are the most harmonic of {many} models, and not told apart."
+    mean = _mean(judged.scores[level[0]])
+    return f"{level[0]} is the most harmonic of {many} models, with a mean gamma of {mean}."
+
+
+def _gap(judged: Comparison, best: str, largest: str) -> str:
+    small, large = judged.scores[best].mean, judged.scores[largest].mean
+    shown = _mean(judged.scores[largest])
+    times = f", {large / small:.3g} times that of {best}" if small > 0 else ""
+    return f"{largest} has the largest, {shown}{times}."
+
+
+def _verdict(judged: Comparison) -> str:
+    found = judged.differences
+    unsure = [f"{each.smaller} and {each.larger}" for each in found if not each.real]
+    wide = f"{judged.level:.0%} intervals" + (
+        ", widened for the number of pairs," if len(found) > 1 else ""
+    )
+    if not unsure:
+        what = "The difference is" if len(found) == 1 else f"All {len(found)} differences are"
+        return f"{what} real: {wide} exclude 0."
+    if len(unsure) == len(found):
+        return f"No difference is real: all {wide} include 0."
+    few = "; ".join(unsure[:4]) + (f"; and {len(unsure) - 4} more pairs" if unsure[4:] else "")
+    return (
+        f"{len(found) - len(unsure)} of {len(found)} differences are real ({wide} exclude 0). "
+        f"Not told apart: {few}."
+    )
+
+
+def _mean(scores: Scores) -> str:
+    return str(Estimate(scores.mean, scores.error))
+
+
+def joined(words: list[Any]) -> str:
+    """Words with commas, and "and" before the last."""
+    listed = [str(word) for word in words]
+    return listed[0] if len(listed) == 1 else f"{', '.join(listed[:-1])} and {listed[-1]}"

@@ -1,0 +1,172 @@
+"""What a report says, and that it says it right."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import anharmonic as ah
+from anharmonic.comparison import Comparison
+from anharmonic.errors import MissingExtra
+from anharmonic.report.recipe import recipe
+from anharmonic.report.words import headline, unlike
+from tests.report.conftest import many_scores
+
+POINTS = np.random.default_rng(0).normal(size=(80, 30))
+
+
+def wave(x):
+    return np.sin(2 * x).sum(axis=1)
+
+
+def shifted(scores, by):
+    return replace(scores, values=scores.values + by)
+
+
+def test_one_clear_winner():
+    base = many_scores(500, 0)
+    found = Comparison({"far": shifted(base, 0.3), "near": base, "mid": shifted(base, 0.1)})
+    lead, rest = headline(found.scores, found)
+    assert lead.startswith("near is the most harmonic of 3 models")
+    assert rest[0].startswith("far has the largest")
+    assert rest[1].startswith("All 3 differences are real")
+
+
+def test_two_that_are_not_told_apart():
+    base, noise = many_scores(500, 0), np.random.default_rng(1).normal(size=500)
+    found = Comparison({"a": base, "b": shifted(base, noise), "c": shifted(base, 0.9)})
+    lead, rest = headline(found.scores, found)
+    assert re.match(r"(a and b|b and a) are the most harmonic of 3 models", lead)
+    assert "2 of 3 differences are real" in rest[-1]
+    assert "Not told apart: " in rest[-1]
+
+
+def test_nobody_wins():
+    base, noise = many_scores(500, 0), np.random.default_rng(1).normal(size=500)
+    found = Comparison({"a": base, "b": shifted(base, noise)})
+    lead, rest = headline(found.scores, found)
+    assert "told apart" in lead
+    assert rest == ["No difference is real: all 95% intervals include 0."]
+
+
+def test_one_model_alone_and_one_lost_in_noise():
+    lead, rest = headline({"it": many_scores(500, 0)}, None)
+    assert lead.startswith("it has a mean gamma of 0.00")
+    assert "this is the model" in rest[0]
+    loud = replace(many_scores(500, 0), errors=np.full(500, 0.05))
+    assert "may be noise" in headline({"it": loud}, None)[1][0]
+
+
+def test_a_line_is_harmonic_and_has_no_worst_points(tmp_path):
+    scores = ah.gamma(lambda x: x[:, 0] * 0, POINTS)
+    page = ah.report.write(tmp_path / "page.html", scores, points=POINTS).read_text()
+    assert "harmonic at every point" in page
+    assert "interval lies above 0" in page
+
+
+def test_points_that_noise_put_there_are_not_called_proven(tmp_path):
+    """A straight line seen through random single directions: gamma is noise and nothing else."""
+    points = np.random.default_rng(0).normal(size=(2000, 6))
+    scores = ah.gamma(lambda x: x.sum(axis=1), points, radius=0.3, ball="random", directions=12)
+    lower = scores.intervals()[0]
+    assert 0.03 < (lower > 0).mean() < 0.07
+    page = ah.report.write(tmp_path / "page.html", scores).read_text()
+    assert "some stand here by chance" in page
+    assert "may be noise" in page
+
+
+def test_models_that_were_not_measured_alike_are_not_judged(tmp_path):
+    one = ah.gamma(wave, POINTS, radius=0.1)
+    other = ah.gamma(wave, POINTS[:50], radius=0.2)
+    assert unlike({"one": one, "other": other}) == ["points", "radius", "scale"]
+    page = ah.report.write(tmp_path / "page.html", {"one": one, "other": other}).read_text()
+    assert "not measured alike" in page
+    assert "points, radius and scale differ" in page
+    assert "Which differences are real" not in page
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {},
+        {"ball": "simplex", "rotations": 2, "seed": 5},
+        {"ball": "onehot", "directions": 10},
+        {"ball": "cross", "rotations": 0, "bounds": (-5, 5)},
+        {"ball": "random pairs", "reduction": 1, "budget": 6000},
+        {"output": 0, "scale": None, "radius": 0.7},
+    ],
+)
+def test_the_recipe_gives_the_same_numbers(arguments):
+    def model(x):
+        return np.stack([np.sin(2 * x).sum(axis=1), x[:, 0] ** 2], axis=1)
+
+    scores = ah.gamma(model, POINTS, **arguments)
+    names = {"model": model, "points": POINTS}
+    exec(recipe({"it": scores}, alike=True), names)
+    np.testing.assert_array_equal(names["scores"].values, scores.values)
+
+
+def test_the_recipe_of_a_comparison():
+    models = {"a": wave, "b'": np.cos}
+    models["b'"] = lambda x: np.cos(x).sum(axis=1)
+    found = ah.compare(models, POINTS)
+    text = recipe(found.scores, alike=True)
+    assert "models = {'a': …, \"b'\": …}" in text
+    names = {"models": models, "points": POINTS}
+    exec("\n".join(line for line in text.splitlines() if "…" not in line), names)
+    np.testing.assert_array_equal(names["found"].scores["a"].values, found.scores["a"].values)
+
+
+def test_a_million_points_stay_small(tmp_path):
+    models = {"one": many_scores(1_000_000, 0), "two": many_scores(1_000_000, 1)}
+    points = np.random.default_rng(0).normal(size=(1_000_000, 8)).astype(np.float32)
+    path = ah.report.write(tmp_path / "large.html", models, points=points)
+    assert path.stat().st_size < 5_000_000
+    text = path.read_text()
+    assert "1,500 of 1,000,000 points" in text
+
+
+def test_every_model_with_error_and_price(measured, tmp_path):
+    path = ah.report.write(tmp_path / "page.html", measured.found)
+    text = path.read_text()
+    for name, scores in measured.found.scores.items():
+        assert name in text
+        assert f"{scores.queries:,}" in text
+    assert text.count("±") > 6
+    assert path.stat().st_size < 5_000_000
+
+
+def test_unfinished_scores_are_reported_as_such(tmp_path):
+    scores = many_scores(10, 0)
+    gaps = replace(scores, values=np.where(np.arange(10) < 4, np.nan, scores.values))
+    assert "6 of 10" in ah.report.write(tmp_path / "page.html", gaps).read_text()
+
+
+@pytest.mark.parametrize("shape", [(1, 3), (2, 5), (30, 1), (20, 2), (6, 1, 4, 4)])
+def test_small_and_odd_data_make_a_report_too(shape, tmp_path):
+    points = np.random.default_rng(0).normal(size=shape)
+    scores = ah.gamma(lambda x: x.reshape(len(x), -1)[:, 0] ** 2, points, radius=0.1, scale=None)
+    assert (
+        "The worst points"
+        in ah.report.write(tmp_path / "p.html", scores, points=points).read_text()
+    )
+
+
+def test_others_may_read_it(tmp_path):
+    before = os.umask(0o022)
+    try:
+        path = ah.report.write(tmp_path / "page.html", many_scores(10, 0))
+    finally:
+        os.umask(before)
+    assert path.stat().st_mode & 0o777 == 0o644
+
+
+def test_a_failed_report_leaves_nothing_behind(tmp_path, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "jinja2", None)
+    with pytest.raises(MissingExtra, match=r"anharmonic\[report\]"):
+        ah.report.write(tmp_path / "page.html", many_scores(10, 0))
+    assert not list(tmp_path.iterdir())
