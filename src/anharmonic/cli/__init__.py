@@ -9,6 +9,7 @@ import typer
 from anharmonic.cli.compare import compare_command
 from anharmonic.cli.demo import demo
 from anharmonic.cli.measure import measure
+from anharmonic.cli.reproduce import reproduce
 from anharmonic.cli.show import complain
 from anharmonic.errors import AnharmonicError
 
@@ -23,6 +24,7 @@ app = typer.Typer(
 app.add_typer(measure, name="gamma")
 app.command("compare")(compare_command)
 app.command("demo")(demo)
+app.add_typer(reproduce, name="reproduce")
 
 
 @app.callback()
