@@ -189,8 +189,8 @@ def _verdict(found: Sequence[Split], shares: Sequence[Share]) -> tuple[str, ...]
         if apart
         else "The paper's gamma lies within the range of these splits for all four models."
     )
-    meaning = """So gamma ranks the wider gap between training and test, the more
-        flexible model, and not the worse one on the test set."""
+    meaning = """Gamma says which model bends more between the points. Whether that costs
+        accuracy on new points is for labels to say."""
     return ranked, ranges, *(_overfit(found, family) for family in FAMILIES), meaning
 
 
@@ -206,9 +206,9 @@ def _overfit(found: Sequence[Split], family: str) -> str:
         else f"{overfit} is better than {fit} on the test set by "
         f"{Estimate(-lost.value, lost.error)} percentage points"
     )
-    return f"""With labels, paired over splits: {worse} (the paper: worse by {paper:.0f}, on one split
-        of 36 test points, where a point is 2.8), and its gap between training and test accuracy is
-        wider by {wider}."""
+    return f"""With labels, paired over splits: {worse} (the paper: worse by {paper:.0f}, on one
+        split of 36 test points, where a point is 2.8), and its gap between training and test
+        accuracy is wider by {wider}."""
 
 
 def _gap(row: Wine) -> float:
