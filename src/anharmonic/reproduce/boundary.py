@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -13,9 +12,9 @@ import numpy as np
 from anharmonic.meanvalue import gamma
 from anharmonic.moments import Estimate
 from anharmonic.protocols import Floats
-from anharmonic.randomness import generator
-from anharmonic.regions import Region, points
+from anharmonic.regions import Region
 from anharmonic.reproduce.contours import boundary_length_of
+from anharmonic.reproduce.known import uniform
 from anharmonic.reproduce.page import Page, Row, Section, Tell, silent
 from anharmonic.reproduce.pictures import Curve, Picture, curves
 from anharmonic.reproduce.wine import BOX, fitted, wine_models, wine_split
@@ -40,13 +39,6 @@ def boundary_length(seed: int = 0, tell: Tell = silent, count: int = 40_000) -> 
         tell(f"{sections[-1].title}: done …")
     title = "Gamma of labels measures the decision boundary"
     return Page("boundary", title, CLAIM, tuple(sections), _verdict(sections), seed)
-
-
-def _uniform(box: list[tuple[float, float]], count: int, seed: int) -> Region:
-    """Random points: a grid would beat with boundaries that run along the axes."""
-    low, high = np.array(box).T
-    drawn = low + (high - low) * generator(seed, 42, len(box)).random((count, len(box)))
-    return replace(points(drawn), volume=float(np.prod(high - low)))
 
 
 def _measured(
@@ -75,7 +67,7 @@ def _half(x: Floats) -> Floats:
 def _flat(seed: int, count: int) -> Section:
     radius, rows = 0.1, []
     for n in (2, 3, 5, 10):
-        scores = _measured(_half, _uniform([(0.0, 1.0)] * n, count, seed), radius, seed)
+        scores = _measured(_half, uniform([(0.0, 1.0)] * n, count, seed), radius, seed)
         truth = radius * mean_coordinate(n)
         wrong = f"2r/(πH) would be {2 * radius / math.pi:.4f}" if n > 2 else ""
         paper = f"{2 * radius / math.pi:.4f}" if n == 2 else ""
@@ -113,8 +105,8 @@ def _wave_length(swing: float, waves: int) -> float:
 
 def _curved(seed: int, count: int) -> Section:
     radius, size = 0.05, 0.6
-    square = _uniform([(-1.0, 1.0)] * 2, count, seed)
-    strip = _uniform([(0.0, 1.0), (-1.0, 1.0)], count, seed)
+    square = uniform([(-1.0, 1.0)] * 2, count, seed)
+    strip = uniform([(0.0, 1.0), (-1.0, 1.0)], count, seed)
     reach = radius * mean_coordinate(2)
     disc = _measured(partial(_disc, size=size), square, radius, seed)
     rows = [
@@ -137,14 +129,14 @@ def _curved(seed: int, count: int) -> Section:
         "Curved boundaries",
         f"""r = {radius}, {count:,} random points. The circle is in a square of side 2; the
         sines have swing {SWING} in a box of width L = 1 and height H = 2, and their length is by
-        quadrature. The longer boundary has the larger gamma, as the supplement's proof says and against its
-        text about Fig. 1.""",
+        quadrature. The longer boundary has the larger gamma, as the supplement's proof says and
+        against its text about Fig. 1.""",
         tuple(rows),
     )
 
 
 def _limits(seed: int, count: int) -> Section:
-    strip = _uniform([(0.0, 1.0), (-1.0, 1.0)], count, seed)
+    strip = uniform([(0.0, 1.0), (-1.0, 1.0)], count, seed)
     rows, lines = [], []
     for waves in (1, 2, 4):
         length = _wave_length(SWING, waves)
@@ -177,7 +169,7 @@ def _limits(seed: int, count: int) -> Section:
 
 def _classifiers(seed: int, count: int) -> Section:
     """Read backwards: the length of real boundaries, against contours of a fine grid."""
-    region = _uniform(BOX, 2 * count, seed)
+    region = uniform(BOX, 2 * count, seed)
     rows = []
     for name, (model, margins) in _trained(seed).items():
         truth = boundary_length_of(margins, model.predict, BOX)
