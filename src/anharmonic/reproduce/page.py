@@ -18,7 +18,7 @@ __all__ = ["Page", "Row", "Section", "Tell", "prose", "silent"]
 Tell = Callable[[str], None]
 """Called with a line about what is being done, for those who wait."""
 
-ROUNDING = 1e-12
+ROUNDING = 1e-13
 WIDTH = 150
 COLUMNS = ("case", "paper", "exact answer", "measured", "off by", "queries", "remark")
 

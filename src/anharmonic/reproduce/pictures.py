@@ -32,7 +32,10 @@ class Curve(NamedTuple):
 
 
 class Panel(NamedTuple):
-    """A picture of a function on a box: `values` (steps along x, steps along y)."""
+    """A function on a box, `values` (steps along x, steps along y).
+
+    `kind` is "gamma", "classes" or "values" and settles the colours.
+    """
 
     title: str
     values: Floats
@@ -73,7 +76,7 @@ def _curves(lines: Sequence[Curve], x_title: str, y_title: str, log: str) -> Any
 
 def _axis(title: str, log: bool) -> dict[str, Any]:
     axis: dict[str, Any] = {"title": {"text": title}, "gridcolor": "#e6e6e6", "zeroline": False}
-    return axis | ({"type": "log", "dtick": 1, "exponentformat": "power"} if log else {})
+    return axis | ({"type": "log", "exponentformat": "power"} if log else {})
 
 
 def maps(rows: Sequence[Sequence[Panel]]) -> Callable[[], Any]:
@@ -90,10 +93,6 @@ def _maps(rows: Sequence[Sequence[Panel]]) -> Any:
     figure = make_subplots(
         len(rows), wide, subplot_titles=titles, horizontal_spacing=0.05, vertical_spacing=0.12
     )
-    largest = {
-        kind: max(float(panel.values.max()) for row in rows for panel in row if panel.kind == kind)
-        for kind in {panel.kind for row in rows for panel in row}
-    }
     for down, row in enumerate(rows, start=1):
         for across, panel in enumerate(row, start=1):
             (left, right), (low, high) = panel.bounds
@@ -102,9 +101,7 @@ def _maps(rows: Sequence[Sequence[Panel]]) -> Any:
                 z=np.asarray(panel.values).T.tolist(),
                 x=np.linspace(left, right, along + 1).tolist(),
                 y=np.linspace(low, high, up + 1).tolist(),
-                zmin=0 if panel.kind != "values" else None,
-                zmax=largest[panel.kind],
-                colorscale=CLASSES if panel.kind == "classes" else "Magma",
+                **_colours(panel.kind, rows),
                 showscale=False,
                 row=down,
                 col=across,
@@ -112,6 +109,17 @@ def _maps(rows: Sequence[Sequence[Panel]]) -> Any:
     figure.update_layout(**_style(), width=PANEL[0] * wide, height=PANEL[1] * len(rows))
     figure.update_annotations(font_size=13)
     return figure
+
+
+def _colours(kind: str, rows: Sequence[Sequence[Panel]]) -> dict[str, Any]:
+    """One scale for all panels of a kind, so that equal colours are equal values."""
+    values = [panel.values for row in rows for panel in row if panel.kind == kind]
+    scales = {"classes": CLASSES, "gamma": "Magma", "values": "RdBu"}
+    return {
+        "zmin": float(min(each.min() for each in values)),
+        "zmax": float(max(each.max() for each in values)),
+        "colorscale": scales[kind],
+    }
 
 
 def _style() -> dict[str, Any]:
