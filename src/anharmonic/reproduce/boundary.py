@@ -189,10 +189,10 @@ def _classifiers(seed: int, count: int) -> Section:
 
 def _trained(seed: int) -> dict[str, tuple[Any, Callable[[Floats], Floats] | None]]:
     """Classifiers, each with its continuous scores for the classes; trees have none."""
+    train, _, labels, _ = wine_split(seed)
     from sklearn.linear_model import LogisticRegression
     from sklearn.svm import SVC
 
-    train, _, labels, _ = wine_split(seed)
     known = wine_models(seed)
     logistic = fitted(LogisticRegression(), train, labels)
     # Of three classes an SVM takes a vote, which is no continuous score; of two it has one.

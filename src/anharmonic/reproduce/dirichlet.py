@@ -113,8 +113,8 @@ def _relaxation(steps: int) -> Section:
         "Relaxing a boundary",
         f"""Boundary values cos(5x)·sin(4y + 1) on the unit square, 0 inside to begin with, a grid
         of {steps} × {steps} steps. A sweep puts the mean of its four neighbours at every inner
-        node. Gamma, with the cross of one grid step as the ball, is exactly how far the next sweep will
-        move a node; so relaxing is making gamma 0.""",
+        node. Gamma, with the cross of one grid step as the ball, is exactly how far the next sweep
+        will move a node; so relaxing is making gamma 0.""",
         tuple(rows),
         (picture,),
     )
@@ -196,12 +196,12 @@ def _gammas(
         truth = 0.0 if name == "harmonic" else None
         rows.append(Row(f"{name}, at the nodes", estimate, "", truth, scores.queries))
     measure = partial(_gamma_anywhere, inside=inside, seed=seed)
-    for name, surface in surfaces.items():
-        scores = measure(surface)
+    found = {name: measure(surface) for name, surface in surfaces.items()}
+    for name, scores in found.items():
         estimate = Estimate(scores.mean, scores.error)
         remark = f"noise alone would read {scores.floor:.1g}"
         rows.append(Row(f"{name}, anywhere", estimate, "", None, scores.queries, remark))
-    fine = measure(surfaces["harmonic"])
+    fine = found["harmonic"]
     coarse = measure(spline(harmonic(fields["harmonic"][::2, ::2])))
     ratio = coarse.mean / fine.mean
     error = ratio * math.hypot(coarse.error / coarse.mean, fine.error / fine.mean)

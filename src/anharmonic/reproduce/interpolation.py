@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from anharmonic.errors import MissingExtra
 from anharmonic.protocols import Floats
 
 __all__ = [
@@ -117,8 +118,12 @@ def rivals(steps: int, seed: int) -> dict[str, Surface]:
     """Other surfaces through the same boundary values, or fitted to them."""
     from scipy.interpolate import RBFInterpolator
     from scipy.spatial import KDTree
-    from sklearn.ensemble import GradientBoostingRegressor
-    from sklearn.neural_network import MLPRegressor
+
+    try:
+        from sklearn.ensemble import GradientBoostingRegressor
+        from sklearn.neural_network import MLPRegressor
+    except ImportError as problem:
+        raise MissingExtra("scikit-learn", "sklearn") from problem
 
     grid = nodes(steps)
     edge = grid[((grid == 0) | (grid == 1)).any(axis=1)]

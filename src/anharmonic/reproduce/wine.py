@@ -96,13 +96,15 @@ def fitted(estimator: Any, points: Any, labels: Any) -> Any:
         return estimator.fit(points, labels)
 
 
-def wine(seed: int = 0, steps: int = 60) -> Iterator[Wine]:
+def wine(seed: int = 0, steps: int = 60, rotations: int = 4) -> Iterator[Wine]:
     """Train the four models and measure each on a grid of steps × steps cells."""
     train, test, train_labels, test_labels = wine_split(seed)
     region = grid(BOX, steps, FEATURES)
     for name, estimator in wine_models(seed).items():
         fitted(estimator, train, train_labels)
-        scores = gamma(estimator, region, radius=RADIUS, output="label", seed=seed)
+        scores = gamma(
+            estimator, region, radius=RADIUS, rotations=rotations, output="label", seed=seed
+        )
         yield Wine(
             name,
             float(estimator.score(train, train_labels)),
