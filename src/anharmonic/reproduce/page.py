@@ -166,7 +166,7 @@ class Page:
         path = folder / f"{self.name}.md"
         with whole_file(path) as temporary:
             Path(temporary).write_text(self.markdown(), encoding="utf-8")
-        path.chmod(0o644)
+        path.chmod(0o644)  # temporary files are born private, pages are for everybody
         return path
 
 

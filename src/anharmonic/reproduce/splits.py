@@ -184,9 +184,11 @@ def _figure_2(split: Split, steps: int) -> Section:
 
 def _verdict(found: Sequence[Split], shares: Sequence[Share]) -> tuple[str, ...]:
     met = all(share.estimate.value >= WANTED_SHARE for share in shares)
-    counts = ", ".join(f"{share.family} {share.wins} of {share.splits}" for share in shares)
+    counts = " and ".join(
+        f"{share.wins} of {share.splits} splits for {share.family}" for share in shares
+    )
     ranked = f"""{"Confirmed" if met else "Not confirmed"}: the overfit model has the larger gamma
-        in {counts} splits (wanted: {WANTED_SHARE:.0%} of them for each family)."""
+        in {counts} (the aim: {WANTED_SHARE:.0%} of splits for each family)."""
     apart = []
     for name, paper in PAPER.items():
         means = [split[name].scores.mean for split in found]
@@ -232,5 +234,5 @@ def _processor_seconds() -> float:
 def _timing(seconds: float, used: float, splits: int) -> str:
     within = "within" if seconds <= WANTED_SECONDS else "over"
     return f"""Training and measuring {4 * splits} models took {seconds:.0f} s on {os.cpu_count()}
-        cores, {within} the {WANTED_SECONDS} s aimed at; {used:.0f} s of processor time, so that two
-        idle cores need {used / 2:.0f} s."""
+        cores, {within} the {WANTED_SECONDS} s aimed at, and {used:.0f} s of processor time: about
+        {used / 2:.0f} s on two cores that do nothing else."""
