@@ -77,13 +77,24 @@ def test_markdown_holds_seed_command_and_paper_beside_measured(page):
     assert "10 model queries" in text
 
 
-def test_a_page_is_written_with_its_pictures(page, tmp_path):
-    path = page.write(tmp_path / "deep")
+def test_a_page_is_written_with_its_pictures_and_again_the_same(page, tmp_path):
+    path, again = page.write(tmp_path / "deep" / "one"), page.write(tmp_path / "two")
     assert path.read_text() == page.markdown()
-    for target in re.findall(r"\]\((pictures/[^)]+)\)", path.read_text()):
+    targets = re.findall(r"\]\((pictures/[^)]+)\)", path.read_text())
+    assert len(targets) == 2
+    for target in targets:
         drawn = (path.parent / target).read_text()
         assert drawn.startswith("<svg")
         assert len(drawn) < 150_000
+        assert drawn == (again.parent / target).read_text()
+
+
+def test_no_line_begins_like_a_list():
+    for mark in ("0.", "3)", "+", "-", "*", "#", ">"):
+        claim = " ".join(f"word{'s' * (each % 7)} {mark} more" for each in range(400))
+        text = Page("n", "t", claim, (), (), 0).markdown().split("**The paper says.**")[1]
+        assert len(text.splitlines()) > 10
+        assert not [line for line in text.splitlines() if line.lstrip().startswith(f"{mark} ")]
 
 
 def test_json_has_no_nan(page):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -188,7 +189,9 @@ def prose(text: str) -> str:
 
 
 def _wrapped(text: str, indent: str = "") -> str:
-    return textwrap.fill(prose(text), WIDTH, subsequent_indent=indent, break_on_hyphens=False)
+    """Lines of a readable length, none of which begins with what Markdown takes for a list."""
+    held = re.sub(r" (?=(?:[-+*#>]|\d+[.)]) )", "\u00a0", prose(text))
+    return textwrap.fill(held, WIDTH, subsequent_indent=indent, break_on_hyphens=False)
 
 
 def _markdown_table(headings: list[str], cells: list[list[str]]) -> str:

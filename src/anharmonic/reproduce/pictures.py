@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -148,6 +149,16 @@ def write_pictures(pictures: Mapping[Path, Picture]) -> None:
         width=[figure.layout.width for figure in figures],
         height=[figure.layout.height for figure in figures],
     )
+    for path in pictures:
+        path.write_text(_numbered(path.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+def _numbered(drawing: str) -> str:
+    """The drawing with numbers for its random names, so that the same figure is the same file."""
+    names = dict.fromkeys(re.findall(r"(?:defs-|trace)([0-9a-f]{6})\b", drawing))
+    for number, name in enumerate(names):
+        drawing = re.sub(rf"(defs-|clip|trace|legend){name}", rf"\g<1>{number:06}", drawing)
+    return drawing
 
 
 def _plotly() -> Any:
