@@ -234,5 +234,12 @@ def _processor_seconds() -> float:
 def _timing(seconds: float, used: float, splits: int) -> str:
     within = "within" if seconds <= WANTED_SECONDS else "over"
     return f"""Training and measuring {4 * splits} models took {seconds:.0f} s on {os.cpu_count()}
-        cores, {within} the {WANTED_SECONDS} s aimed at, and {used:.0f} s of processor time: about
-        {used / 2:.0f} s on two cores that do nothing else."""
+        cores{_load()}, {within} the {WANTED_SECONDS} s aimed at, and {used:.0f} s of processor
+        time: about {used / 2:.0f} s on two cores that do nothing else."""
+
+
+def _load() -> str:
+    """How busy the machine was, where it can say: other work makes the same study slower."""
+    if not hasattr(os, "getloadavg"):
+        return ""
+    return f" (load average {os.getloadavg()[0]:.1f}, two of it ours)"
