@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import ndtri, stdtrit
+from scipy.special import betaincinv, ndtri, stdtrit
 
 from anharmonic.protocols import Floats
 
-__all__ = ["Estimate", "Moments", "half_widths"]
+__all__ = ["Estimate", "Moments", "half_widths", "share_interval"]
 
 
 class Estimate(NamedTuple):
@@ -90,6 +90,19 @@ def half_widths(errors: Any, count: Any, level: float = 0.95) -> Any:
     # Student's and the normal quantile agree to six digits well before a million.
     factor = np.where(freedom > 1e6, ndtri(upper), stdtrit(np.minimum(freedom, 1e6), upper))
     return errors * factor
+
+
+def share_interval(hits: int, count: int, level: float = 0.95) -> tuple[float, float]:
+    """Interval for a probability from `hits` of `count` (Clopper and Pearson, 1934).
+
+    >>> low, high = share_interval(20, 20)
+    >>> round(low, 3), high
+    (0.832, 1.0)
+    """
+    tail = (1 - level) / 2
+    low = 0.0 if hits == 0 else float(betaincinv(hits, count - hits + 1, tail))
+    high = 1.0 if hits == count else float(betaincinv(hits + 1, count - hits, 1 - tail))
+    return low, high
 
 
 def _divided(values: Any, by: Any) -> Any:

@@ -22,7 +22,7 @@ from anharmonic.files import whole_file
 from anharmonic.moments import Estimate, Moments, half_widths
 from anharmonic.protocols import Floats, Integers
 
-__all__ = ["Scores"]
+__all__ = ["Scores", "mean_coordinate"]
 
 FORMAT = 1
 COLUMNS = ("value", "error", "squared", "signed", "output", "turns")
@@ -149,9 +149,7 @@ class Scores:
                 "the boundary's area is read from labels: measure with output='onehot' "
                 "(or output='label' for two classes)"
             )
-        n = self.settings["dimension"]
-        along = float(np.exp(gammaln(n / 2) - gammaln((n + 1) / 2)) / np.sqrt(np.pi))
-        reach = self.settings["radius"] * along
+        reach = self.settings["radius"] * mean_coordinate(self.settings["dimension"])
         return Estimate(self.mean / reach, self.error / reach)
 
     @property
@@ -282,6 +280,16 @@ def _mean_length(dimension: int) -> float:
     """Mean length of normal noise, as a share of its root mean square."""
     half = dimension / 2
     return float(np.exp(gammaln(half + 0.5) - gammaln(half)) / np.sqrt(half))
+
+
+def mean_coordinate(dimension: int) -> float:
+    """E|u₁| over the unit sphere: how far a direction reaches along a fixed one, on average.
+
+    >>> round(mean_coordinate(3), 12)
+    0.5
+    """
+    logarithm = gammaln(dimension / 2) - gammaln((dimension + 1) / 2)
+    return float(np.exp(logarithm) / np.sqrt(np.pi))
 
 
 def _listed(matrix: Any) -> Any:

@@ -12,6 +12,7 @@ from anharmonic.cli.compare import compare_command
 from anharmonic.cli.demo import demo
 from anharmonic.cli.measure import measure
 from anharmonic.cli.report import report_command
+from anharmonic.cli.reproduce import reproduce
 from anharmonic.cli.show import complain
 from anharmonic.cli.sweep import sweep_command
 from anharmonic.errors import AnharmonicError
@@ -31,6 +32,7 @@ app.command("compare")(compare_command)
 app.command("sweep")(sweep_command)
 app.command("report")(report_command)
 app.command("demo")(demo)
+app.add_typer(reproduce, name="reproduce")
 
 
 @app.callback()
