@@ -25,7 +25,11 @@ def preferred(cost, most=32768, calls=400):
 
 
 def test_a_model_that_likes_its_cache_gets_small_calls():
-    assert preferred(lambda rows, _: rows * (1 + rows / 4096)) == 1024
+    assert preferred(lambda rows, _: rows * (1 + rows / 4096)) == 512
+
+
+def test_one_that_hardly_cares_gets_neither_many_calls_nor_large_ones():
+    assert preferred(lambda rows, _: rows * (1 + rows / 100_000)) == 2048
 
 
 def test_a_model_with_costly_calls_gets_large_ones():
@@ -33,7 +37,7 @@ def test_a_model_with_costly_calls_gets_large_ones():
 
 
 def test_one_in_between_gets_those_in_between():
-    assert preferred(lambda rows, _: 1000 + rows * (1 + (rows / 8192) ** 2)) == 4096
+    assert preferred(lambda rows, _: 3000 + rows * (1 + (rows / 16384) ** 2)) == 8192
 
 
 def test_a_burst_of_noise_at_the_start_is_forgotten():

@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
+from array_api_compat import is_torch_array, to_device
 
 from anharmonic.errors import OutputError, listed
 from anharmonic.protocols import Array, Floats, Integers, Model
-from anharmonic.regions import Region, host
+from anharmonic.regions import Region
 
 __all__ = ["LARGEST_CALL", "Pace", "Question", "answers", "pace_for"]
 
 LARGEST_CALL = 32768
-SIZES = (1024, 4096, LARGEST_CALL)
+SIZES = {512: 3, 2048: 3, 8192: 2, LARGEST_CALL: 1}
+"""Sizes of calls from small to large, and how often each is tried before it is judged."""
+FIRST = 2048
 RECENT = 8
-GAIN = 0.8
-"""The share of the small size's time below which the middling's must be for the large to be tried.
+GAIN = 0.9
+"""The share of one size's time below which the next one's must be for a larger one to be tried.
 
-A cost of each call that makes 1024 rows a quarter dearer still makes 4096 rows a fifteenth
-dearer; below that a large call cannot win much, and to a network it can be a loss."""
-TIE = 1.05
+A cost of each call that makes 512 rows an eighth dearer makes 2048 rows a thirtieth dearer;
+below that a larger call cannot win much, and to a network it can be a loss."""
+TIE = 1.02
 """Sizes this close are equal, and the smaller is taken: what it needs is reused, not given back."""
 EXPLORED = 0.005
 """The share of all rows that goes to finding out whether another size has become faster."""
@@ -33,9 +35,9 @@ EXPLORED = 0.005
 class Pace:
     """How many rows a model gets in one call: as told, or what proves fastest.
 
-    Networks like what fits their caches, forests like more. The sizes are tried on the first
-    calls of a run, which are needed anyway, and now and then again, because a busy machine
-    can make the best of them look bad. Answers do not depend on it.
+    Networks like what fits their caches, forests like more. Sizes are tried on the first calls
+    of a run, which are needed anyway, larger ones as long as that pays, and now and then again,
+    because a busy machine can make the best of them look bad. Answers do not depend on it.
     """
 
     most: int
@@ -44,25 +46,11 @@ class Pace:
     total: int = 0
     rows: dict[int, int] = field(default_factory=dict)
     times: dict[int, tuple[float, ...]] = field(default_factory=dict)
+    following: int = 0
 
     def size(self) -> int:
         """Rows for the next call."""
-        if self.told or self.most <= SIZES[0]:
-            return self.most
-        small, middling, large = (min(size, self.most) for size in SIZES)
-        # The first calls warm a model up, so the size they had is tried again.
-        for size, wanted in ((middling, 2), (small, 8), (middling, 4)):
-            if len(self.times.get(size, ())) < wanted:
-                return size
-        grows = self._fastest(middling) < GAIN * self._fastest(small)
-        if grows and large not in self.times:
-            return large
-        sizes = (small, middling, large) if grows else (small, middling)
-        fastest = min(map(self._fastest, sizes))
-        best = next(size for size in sizes if self._fastest(size) <= TIE * fastest)
-        spare = EXPLORED * self.total
-        rarely = (size for size in sizes if self.rows.get(size, 0) + size < spare)
-        return next((size for size in rarely if size != best), best)
+        return self.most if self.told else self.following or min(FIRST, self.most)
 
     def record(self, rows: int, seconds: float) -> None:
         """Remember how long a call took."""
@@ -73,6 +61,29 @@ class Pace:
             self.times[size] = (*self.times.get(size, ()), seconds / rows)[-RECENT:]
             self.rows[size] = self.rows.get(size, 0) + rows
             self.total += rows
+            self.following = self._next()
+
+    def _next(self) -> int:
+        sizes = self._worthwhile()
+        for size in sizes:
+            if len(self.times.get(size, ())) < SIZES.get(size, 1):
+                return size
+        fastest = min(map(self._fastest, sizes))
+        # The smallest is there to learn from: its calls are too many to be the choice in a tie.
+        ordered = [*sizes[1:], sizes[0]]
+        best = next(size for size in ordered if self._fastest(size) <= TIE * fastest)
+        spare = EXPLORED * self.total
+        rarely = (size for size in sizes if self.rows.get(size, 0) + size < spare)
+        return next((size for size in rarely if size != best), best)
+
+    def _worthwhile(self) -> list[int]:
+        """Sizes from the smallest up, as far as each has gained enough on the one before."""
+        sizes = sorted({min(size, self.most) for size in SIZES})
+        for reached in range(2, len(sizes)):
+            before, last = sizes[reached - 2 : reached]
+            if self._fastest(last) >= GAIN * self._fastest(before):
+                return sizes[:reached]
+        return sizes
 
     def within(self, seconds: float, most: int) -> int:
         """Rows that can be asked for in some seconds, by the latest call; `most` if unknown."""
@@ -102,9 +113,7 @@ def answers(question: Question, points: Array, rows: Integers) -> Floats:
     """The model's outputs for points (rows, each, n): checked, (rows, each, columns)."""
     many, each, dimension = points.shape
     flat = points.reshape((many * each, dimension))
-    parts = list(_asked(question, flat, np.repeat(rows, each)))
-    outputs = parts[0] if len(parts) == 1 else np.concatenate(parts)
-    outputs = outputs.reshape(many, each, -1)
+    outputs = _collected(question, flat, np.repeat(rows, each)).reshape(many, each, -1)
     # One pass without an array of flags: a sum is finite unless something in it is not.
     if not np.isfinite(outputs.sum()):
         bad = rows[~np.isfinite(outputs).all(axis=(1, 2))].tolist()
@@ -116,22 +125,45 @@ def answers(question: Question, points: Array, rows: Integers) -> Floats:
     return outputs
 
 
-def _asked(question: Question, points: Array, rows: Integers) -> Iterator[Floats]:
+def _collected(question: Question, points: Array, rows: Integers) -> Floats:
+    """All answers in one array.
+
+    Each call's answer is copied and let go before the next call: answers kept one by one would
+    lie between the blocks of memory that a network takes and gives back at every call, so that
+    it would find other, colder ones each time.
+    """
+    outputs: Floats | None = None
     start = 0
     while start < len(points):
         stop = min(start + question.pace.size(), len(points))
-        whole = question.region.restored(points[start:stop], rows[start:stop])
-        begun = time.perf_counter()
-        outputs = _numbers(question.model(whole), stop - start)
-        question.pace.record(stop - start, time.perf_counter() - begun)
-        yield outputs
+        answer = _asked(question, points[start:stop], rows[start:stop])
+        if outputs is None:
+            outputs = np.empty((len(points), *answer.shape[1:]))
+        elif answer.shape[1:] != outputs.shape[1:]:
+            raise OutputError(
+                f"the model gave rows of shape {answer.shape[1:]} after rows of shape "
+                f"{outputs.shape[1:]}: it must answer every point alike"
+            )
+        outputs[start:stop] = answer
+        del answer
         start = stop
+    assert outputs is not None
+    return outputs
+
+
+def _asked(question: Question, points: Array, rows: Integers) -> Floats:
+    """One call."""
+    whole = question.region.restored(points, rows)
+    begun = time.perf_counter()
+    outputs = _numbers(question.model(whole), len(points))
+    question.pace.record(len(points), time.perf_counter() - begun)
+    return outputs
 
 
 def _numbers(answer: Array, wanted: int) -> Floats:
     """One row of numbers for each point, or an error that says what came instead."""
     try:
-        outputs = host(answer)
+        outputs = _on_host(answer)
     except (TypeError, ValueError) as problem:
         raise OutputError(
             "the model's answers are not numbers: choose what to measure with output=, "
@@ -143,3 +175,13 @@ def _numbers(answer: Array, wanted: int) -> Floats:
             "it must return one row of outputs for each point"
         )
     return outputs
+
+
+def _on_host(answer: Array) -> Floats:
+    """Numbers in main memory, as precise as they came: what keeps them makes them float64."""
+    if is_torch_array(answer):
+        tensor = to_device(answer.detach(), "cpu")
+        # numpy knows no bfloat16.
+        answer = tensor.numpy() if tensor.element_size() >= 4 else tensor.double().numpy()
+    array = np.asarray(answer)
+    return array if array.dtype.kind in "fiub" else array.astype(np.float64)
