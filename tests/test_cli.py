@@ -66,7 +66,7 @@ def run(folder, *arguments, code=0):
 
 def test_a_table_for_people(files):
     done = run(files, "gamma", "--model", "model.onnx", "--data", "points.npy")
-    for words in ("mean gamma", "±", "queries", "nearest distance", "95% interval"):
+    for words in ("mean gamma", "±", "queries", "distance between neighbours", "95% interval"):
         assert words in done.stdout
     assert "queries/s" in done.stderr
 

@@ -11,7 +11,7 @@ from scipy.stats import binom
 
 import anharmonic as ah
 from anharmonic.errors import SettingsError
-from anharmonic.gate import below, lowered, no_worse
+from anharmonic.gate import below, no_worse
 from anharmonic.likeness import same_points
 from anharmonic.repetition import arguments_of, measured_like
 
@@ -125,10 +125,10 @@ def test_a_margin_forgives():
 def test_shares_of_changed_labels_need_no_correction():
     model = ah.as_model(lambda x: (x[:, 0] > 0).astype(int), output="onehot", classes=[0, 1])
     scores = measured(model)
-    np.testing.assert_array_equal(lowered(scores), scores.values)
+    np.testing.assert_array_equal(scores.lowered, scores.values)
     two = measured(ah.as_model(model, output="label", classes=[0, 1]))
     assert two.settings["kind"] == "label"
-    np.testing.assert_array_equal(lowered(two), two.values)
+    np.testing.assert_array_equal(two.lowered, two.values)
 
 
 def test_labels_of_a_model_with_noise_of_its_own_need_it():
@@ -138,7 +138,7 @@ def test_labels_of_a_model_with_noise_of_its_own_need_it():
         return (x[:, 0] + random.normal(size=len(x)) > 0).astype(int)
 
     scores = measured(ah.as_model(tossed, output="onehot", classes=[0, 1]))
-    assert lowered(scores).mean() < 0.5 * scores.mean
+    assert scores.lowered.mean() < 0.5 * scores.mean
 
 
 # --- kind refusals ---------------------------------------------------------------------------
@@ -265,7 +265,7 @@ def test_lowered_scores_are_lowered_by_noise(columns, tails, turns):
     random = np.random.default_rng(2)
     for truth in (0.0, 0.5, 1.0, 3.0):
         scores = drawn(np.full(40_000, truth), 1.0, turns, random, columns, tails)
-        low = lowered(scores)
+        low = scores.lowered
         assert low.mean() < truth + 3 * low.std() / 200
         assert scores.mean > truth - 3 * scores.error
 

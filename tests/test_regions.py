@@ -129,7 +129,7 @@ def test_scale_and_radius_come_from_the_reference():
     scores = ah.gamma(lambda x: x[:, 0], reference[:1], reference=reference)
     assert scores.settings["scale"] == pytest.approx([1, 100], rel=0.1)
     distance = nearest_distance(reference, reference.std(axis=0))
-    assert scores.settings["radius"] == pytest.approx(distance / 2)
+    assert scores.settings["radius"] == pytest.approx(distance)
     assert scores.settings["nearest_distance"] == pytest.approx(distance)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any, Literal, NamedTuple, TypedDict, Unpack
 
@@ -12,10 +12,11 @@ import numpy as np
 
 from anharmonic.errors import SettingsError
 from anharmonic.meanvalue import Progress, gamma
-from anharmonic.moments import Estimate, Moments
+from anharmonic.moments import Estimate, Moments, half_widths, welch
 from anharmonic.protocols import Floats, Map
+from anharmonic.randomness import generator
 from anharmonic.reductions import Reduction
-from anharmonic.regions import as_region
+from anharmonic.regions import Region, as_region
 from anharmonic.scaling import nearest_distance, radius_of, scaled
 from anharmonic.scores import Scores
 
@@ -67,15 +68,38 @@ class Difference(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Comparison:
-    """Scores of several models on the same points, and which of their differences are real."""
+    """Scores of several models on the same points, and which of their differences are real.
+
+    Where the models were measured at reference points too, `at_reference` holds those scores,
+    and a model counts with the larger of its two means: some memorise in a way that shows only
+    at the points they were trained on, some only between them.
+    """
 
     scores: dict[str, Scores]
     level: float = 0.95
+    at_reference: dict[str, Scores] = field(default_factory=dict)
+
+    def places(self, name: str) -> dict[str, Scores]:
+        """A model's scores by where they were measured: "points" and perhaps "reference"."""
+        found = {"points": self.scores[name]}
+        if name in self.at_reference:
+            found["reference"] = self.at_reference[name]
+        return found
+
+    def largest(self, name: str) -> str:
+        """Where a model's mean is the larger."""
+        places = self.places(name)
+        return max(places, key=lambda place: places[place].mean)
+
+    def overall(self, name: str) -> Estimate:
+        """The mean a model counts with."""
+        scores = self.places(name)[self.largest(name)]
+        return Estimate(scores.mean, scores.error)
 
     @property
     def ranking(self) -> list[str]:
         """Names from the smallest mean to the largest."""
-        return sorted(self.scores, key=lambda name: self.scores[name].mean)
+        return sorted(self.scores, key=lambda name: self.overall(name).value)
 
     @property
     def differences(self) -> list[Difference]:
@@ -85,40 +109,65 @@ class Comparison:
         return [self._difference(larger, smaller, level) for larger, smaller in pairs]
 
     def _difference(self, larger: str, smaller: str, level: float) -> Difference:
-        gap = self.scores[larger].values - self.scores[smaller].values
-        moments = Moments.of(gap[np.isfinite(gap)])
-        low, high = moments.interval(level)
-        estimate = Estimate(float(moments.mean), float(moments.error))
-        return Difference(larger, smaller, estimate, (float(low), float(high)))
+        """One model's largest mean less the other's.
+
+        It is the least of its differences to the other's means, so the least of their lower
+        ends and the least of their upper ends bound it.
+        """
+        place = self.largest(larger)
+        one = self.places(larger)[place].values
+        gaps = {
+            other: _gap(one, scores.values, other == place, level)
+            for other, scores in self.places(smaller).items()
+        }
+        low, high = (float(min(gap[1][end] for gap in gaps.values())) for end in (0, 1))
+        return Difference(larger, smaller, gaps[self.largest(smaller)][0], (low, high))
 
     @property
     def queries(self) -> int:
-        return sum(scores.queries for scores in self.scores.values())
+        every = [*self.scores.values(), *self.at_reference.values()]
+        return sum(scores.queries for scores in every)
 
     def __repr__(self) -> str:
         width = max(len(name) for name in self.scores)
         rows = [
-            f"  {name:{width}}  {Estimate(self.scores[name].mean, self.scores[name].error)}"
-            for name in self.ranking
+            f"  {name:{width}}  {self.overall(name)}" + self._where(name) for name in self.ranking
         ]
         unsure = [str(each) for each in self.differences if not each.real]
         noted = [f"  not told apart: {each}" for each in unsure]
         return "\n".join([f"<gamma of {len(self.scores)} models", *rows, *noted]) + ">"
 
+    def _where(self, name: str) -> str:
+        return f" (at the {self.largest(name)})" if self.at_reference else ""
+
     def _repr_html_(self) -> str:
         rows = "".join(
-            f"<tr><td>{html.escape(name)}</td>"
-            f"<td>{Estimate(self.scores[name].mean, self.scores[name].error)}</td></tr>"
+            f"<tr><td>{html.escape(name)}</td><td>{self.overall(name)}{self._where(name)}</td></tr>"
             for name in self.ranking
         )
         found = "".join(f"<li>{html.escape(str(each))}</li>" for each in self.differences)
         return f"<table><tr><th>model</th><th>gamma</th></tr>{rows}</table><ul>{found}</ul>"
 
 
+def _gap(
+    one: Floats, other: Floats, paired: bool, level: float
+) -> tuple[Estimate, tuple[float, float]]:
+    """Mean of one less mean of the other, and its interval; point by point where they match."""
+    if paired:
+        gap = one - other
+        moments = Moments.of(gap[np.isfinite(gap)])
+        found, count = Estimate(float(moments.mean), float(moments.error)), moments.count
+    else:
+        found, count = welch(*(Moments.of(each[np.isfinite(each)]) for each in (one, other)))
+    reach = float(half_widths(found.error, count, level))
+    return found, (found.value - reach, found.value + reach)
+
+
 def compare(
     models: Mapping[str, Any],
     points: Any,
     *,
+    region: Literal["auto", "points"] = "auto",
     radius: float | str = "auto",
     ball: str = "auto pairs",
     scale: Any = "auto",
@@ -132,6 +181,10 @@ def compare(
     `models` maps names to anything `as_model` takes; further arguments are `gamma`'s. The
     radius and the scale are settled once, and the ball does not ask the models, so that all
     get the same one. Costs what as many single runs cost.
+
+    `region="auto"` measures at the reference points too, as many as there are points, and ranks
+    each model by the larger of its two means: give new points and, as `reference`, the points
+    the models were trained on. "points" leaves the reference to scale and radius.
 
     >>> import numpy as np
     >>> points = np.random.default_rng(0).normal(size=(200, 3))
@@ -147,13 +200,33 @@ def compare(
             'ball="auto" could choose another ball for each model: give "auto pairs", '
             '"auto singles" or the name of one'
         )
-    region, units, known = scaled(as_region(points), scale, reference)
+    if region not in ("auto", "points"):
+        raise SettingsError(f'region {region!r}: give "auto" or "points"')
+    place, units, known = scaled(as_region(points), scale, reference)
     reach, _ = radius_of(radius, known, units, seed)
-    scores = {
-        name: gamma(model, region, radius=reach, scale=units, ball=ball, seed=seed, **arguments)
-        for name, model in models.items()
-    }
-    return Comparison(scores, level)
+
+    def measured(where: Region) -> dict[str, Scores]:
+        return {
+            name: gamma(model, where, radius=reach, scale=units, ball=ball, seed=seed, **arguments)
+            for name, model in models.items()
+        }
+
+    second = region == "auto" and reference is not None and _askable(known, place)
+    familiar = measured(_some(known, len(place), seed)) if second else {}
+    return Comparison(measured(place), level, familiar)
+
+
+def _askable(known: Region, place: Region) -> bool:
+    """Whether reference data are whole rows for the models, and not the points themselves."""
+    alike = set(known.names) == set(place.names) and known.shape == place.shape
+    same = len(known) == len(place) and bool((known.values == place.values).all())
+    return alike and not same
+
+
+def _some(region: Region, count: int, seed: int) -> Region:
+    if len(region) <= count:
+        return region
+    return region.rows(np.sort(generator(seed, 9).choice(len(region), count, replace=False)))
 
 
 @dataclass(frozen=True, repr=False)
@@ -251,6 +324,7 @@ def sweep(
             compare(
                 named,
                 region,
+                region="points",
                 radius=radius,
                 ball=ball,
                 scale=units,

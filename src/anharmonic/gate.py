@@ -16,11 +16,11 @@ import numpy as np
 
 from anharmonic.errors import SettingsError
 from anharmonic.likeness import require_alike, same_points
-from anharmonic.moments import Estimate, Moments, half_widths
+from anharmonic.moments import Estimate, Moments, half_widths, welch
 from anharmonic.protocols import Floats
 from anharmonic.scores import Scores
 
-__all__ = ["Verdict", "below", "lowered", "no_worse"]
+__all__ = ["Verdict", "below", "no_worse"]
 
 HOPELESS = 1000
 """More points than so many times those at hand are not worth advising."""
@@ -88,7 +88,7 @@ def below(scores: Scores, limit: float, level: float = 0.95) -> Verdict:
     """
     _checked(level, limit)
     _usable(scores, "the scores")
-    ends = _Ends(_single(lowered(scores), level), _single(scores.values, level))
+    ends = _Ends(_single(scores.lowered, level), _single(scores.values, level))
     what, mean = f"mean {scores.metric}", Estimate(scores.mean, scores.error)
     return Verdict(
         criterion=f"{what} at most {limit:g}",
@@ -123,8 +123,8 @@ def no_worse(scores: Scores, baseline: Scores, level: float = 0.95, margin: floa
     paired = same_points(scores, baseline)
     compared = _paired if paired else _unpaired
     ends = _Ends(
-        compared(lowered(scores), baseline.values, level),
-        compared(scores.values, lowered(baseline), level),
+        compared(scores.lowered, baseline.values, level),
+        compared(scores.values, baseline.lowered, level),
     )
     gap = compared(scores.values, baseline.values, level)[0]
     now, before = (Estimate(each.mean, each.error) for each in (scores, baseline))
@@ -145,34 +145,6 @@ def no_worse(scores: Scores, baseline: Scores, level: float = 0.95, margin: floa
         sentence=f"mean {scores.metric} {now} {settled}; difference {gap}, {way}",
         queries=scores.queries,
         baseline=before,
-    )
-
-
-def lowered(scores: Scores) -> Floats:
-    """Scores that noise can only lower on average, (points,); below 0 where turns disagree.
-
-    Each turn is projected on the direction in which the other turns point, which on average
-    cannot exceed the truth: the mean product of two different turns, `squared`, over the
-    root mean square length of a mean that leaves one turn out. Shares of changed labels have
-    one sign, so that noise cancels in them: they stay.
-    """
-    if _one_signed(scores):
-        return scores.values
-    noise = np.maximum(scores.values**2 - scores.squared, 0.0)
-    length = np.sqrt(scores.values**2 + noise / np.maximum(scores.turns - 1, 1))
-    return np.divide(scores.squared, length, out=np.zeros(len(length)), where=length != 0)
-
-
-def _one_signed(scores: Scores) -> bool:
-    """Whether every turn deviates in the same direction, as shares of changed labels do."""
-    known = scores.settings
-    if known.get("noise"):  # the label at the centre changes by itself then
-        return False
-    if known.get("kind") == "label":
-        return len(known.get("classes") or ()) == 2
-    reduction = known.get("reduction")
-    return known.get("kind") == "onehot" and (
-        reduction == "predicted" or isinstance(reduction, int)
     )
 
 
@@ -230,13 +202,8 @@ def _paired(new: Floats, old: Floats, level: float) -> tuple[Estimate, float]:
 
 def _unpaired(new: Floats, old: Floats, level: float) -> tuple[Estimate, float]:
     """The difference of two means, Welch's error and degrees of freedom."""
-    one, two = Moments.of(new), Moments.of(old)
-    parts = float(one.error) ** 2, float(two.error) ** 2
-    error = math.sqrt(sum(parts))
-    spare = parts[0] ** 2 / (len(new) - 1) + parts[1] ** 2 / (len(old) - 1)
-    freedom = error**4 / spare if spare else math.inf
-    reach = half_widths(error, freedom + 1, 2 * level - 1)
-    return Estimate(float(one.mean - two.mean), error), float(reach)
+    found, count = welch(Moments.of(new), Moments.of(old))
+    return found, float(half_widths(found.error, count, 2 * level - 1))
 
 
 def _checked(level: float, limit: float) -> None:
@@ -251,7 +218,7 @@ def _usable(scores: Scores, which: str) -> None:
         raise SettingsError(f"{which} are unfinished: go on with resume= (--resume) first")
     if len(scores) < 2:
         raise SettingsError(f"{which} hold one point: an error needs at least two, better hundreds")
-    if not np.isfinite(lowered(scores)).all():
+    if not np.isfinite(scores.lowered).all():
         raise SettingsError(
             f"{which} were measured with fewer than two rotations, so their noise is unknown: "
             "measure again with rotations=4"

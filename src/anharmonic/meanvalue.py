@@ -66,7 +66,7 @@ def gamma(
     """Deviation from the mean value, |f(x) − mean of f on a sphere around x|, at every point.
 
     - `model`: anything `as_model` takes. `points`: rows, a DataFrame or a `regions.Region`.
-    - `radius`: in scaled units; "auto" is half the median nearest-neighbour distance of the
+    - `radius`: in scaled units; "auto" is the median nearest-neighbour distance of the
       `reference` (or the points). `scale`: "auto" divides each feature by its standard
       deviation there, None keeps raw units, numbers are used as they are.
     - `ball`: "auto" (pairs or singles, by what a few points say; "auto pairs" does not ask),

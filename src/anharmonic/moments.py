@@ -17,7 +17,7 @@ from scipy.special import betaincinv, ndtri, stdtrit
 
 from anharmonic.protocols import Floats
 
-__all__ = ["Estimate", "Moments", "half_widths", "share_interval"]
+__all__ = ["Estimate", "Moments", "half_widths", "share_interval", "welch"]
 
 
 class Estimate(NamedTuple):
@@ -90,6 +90,15 @@ def half_widths(errors: Any, count: Any, level: float = 0.95) -> Any:
     # Student's and the normal quantile agree to six digits well before a million.
     factor = np.where(freedom > 1e6, ndtri(upper), stdtrit(np.minimum(freedom, 1e6), upper))
     return errors * factor
+
+
+def welch(one: Moments, two: Moments) -> tuple[Estimate, float]:
+    """Mean of one less that of the other, and the count that gives it Welch's freedom."""
+    parts = float(one.error) ** 2, float(two.error) ** 2
+    error = math.sqrt(sum(parts))
+    spare = parts[0] ** 2 / (one.count - 1) + parts[1] ** 2 / (two.count - 1)
+    freedom = error**4 / spare if spare else math.inf
+    return Estimate(float(one.mean - two.mean), error), float(freedom + 1)
 
 
 def share_interval(hits: int, count: int, level: float = 0.95) -> tuple[float, float]:

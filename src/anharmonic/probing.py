@@ -27,6 +27,7 @@ QUERIES = 2 + 2 * DIRECTIONS
 """Queries at each probed point."""
 
 MOST_QUERIES = 64
+TURNS = 4
 """The most a point costs unless told otherwise, probe and centre included."""
 
 
@@ -77,9 +78,12 @@ def _noise(first: Floats, second: Floats) -> float:
 
 
 def automatic(dimension: int, directions: int | None, rotations: int, paired: bool) -> Ball:
-    """The default ball: the whole (anti)simplex while it fits, orthonormal directions beyond."""
-    room = MOST_QUERIES - QUERIES - max(1, rotations)
-    wanted = directions or max(2, room // max(1, rotations))
+    """The default ball: the whole (anti)simplex while it fits, orthonormal directions beyond.
+
+    Up to four turns share what a point may cost; further turns are as large and cost more.
+    """
+    turns = min(max(1, rotations), TURNS)
+    wanted = directions or max(2, (MOST_QUERIES - QUERIES - turns) // turns)
     whole = balls.antisimplex(dimension) if paired else balls.simplex(dimension)
     name = "orthonormal pairs" if paired else "orthonormal"
     ball = whole if whole.count <= wanted else balls.named(name, dimension, wanted)

@@ -80,6 +80,11 @@ class Region:
             moved = _restored_array(self, moved, rows)
         return moved.reshape((-1, *self.shape)) if len(self.shape) > 1 else moved
 
+    def rows(self, indices: Integers) -> Region:
+        """Some of the rows."""
+        listed = indices.tolist()
+        return replace(self, source=self.source[listed], values=self.values[listed])
+
     def holding(self, still: Sequence[str]) -> Region:
         """The same region with some columns held still."""
         if not still:

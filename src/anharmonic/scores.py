@@ -99,6 +99,24 @@ class Scores:
         return max(1, columns - (self.settings.get("kind") == "probability"))
 
     @property
+    def lowered(self) -> Floats:
+        """Scores that noise can only lower on average, (points,); below 0 where turns disagree.
+
+        Each turn is projected on the direction the other turns point in, which cannot exceed
+        the truth on average: the mean product of two different turns, `squared`, over the
+        typical length of a mean that leaves one turn out. Shares of changed labels have one
+        sign, so that noise cancels in them: they stay.
+        """
+        reduction = self.settings.get("reduction")
+        if self.settings.get("kind") == "onehot" and (
+            reduction == "predicted" or isinstance(reduction, int)
+        ):
+            return self.values
+        noise = np.maximum(self.values**2 - self.squared, 0.0)
+        length = np.sqrt(self.values**2 + noise / np.maximum(self.turns - 1, 1))
+        return np.divide(self.squared, length, out=np.zeros(len(length)), where=length != 0)
+
+    @property
     def rms(self) -> Estimate:
         """Root of the mean square, from `squared`: noise does not lift it."""
         known = self.squared[np.isfinite(self.squared)]
@@ -124,7 +142,9 @@ class Scores:
             asked = np.maximum(self.turns * self.settings.get("directions", 1), 1)
             errors = np.maximum(errors, 1 / asked)
         reach = half_widths(errors, self.turns, level)
-        return np.maximum(self.values - reach, 0.0), self.values + reach
+        # The length of a vector of noise is never near 0, so the lower end starts below it.
+        low = self.values if self._free_columns == 1 else np.fmin(self.values, self.lowered)
+        return np.maximum(low - reach, 0.0), self.values + reach
 
     def worst(self, count: int = 10, level: float = 0.95) -> Integers:
         """Rows of the largest scores, by the lower ends of their intervals: noise is no guilt."""

@@ -23,12 +23,14 @@ from anharmonic.cli.options import (
     Moving,
     NamedModels,
     OutputOption,
+    Place,
     Radius,
     Reduction,
     Reference,
     Rotations,
     Scale,
     Trust,
+    Where,
     number,
     pair,
     radius_value,
@@ -45,6 +47,7 @@ __all__ = ["compare_command", "show_comparison"]
 def compare_command(
     models: NamedModels,
     data: Data = None,
+    region: Place = Where.auto,
     radius: Radius = "auto",
     ball: Ball = "auto pairs",
     directions: Count = None,
@@ -76,6 +79,7 @@ def compare_command(
     found = compare(
         given.models,
         given.region,
+        region=region.value,
         radius=radius_value(radius),
         ball=ball,
         scale=scale_value(scale),
@@ -110,11 +114,16 @@ def show_comparison(found: Comparison, as_json: bool) -> None:
 
 def _ranking(found: Comparison) -> Table:
     table = Table(title="gamma, from the most harmonic on")
-    for heading in ("model", "gamma", "queries"):
-        table.add_column(heading, justify="left" if heading == "model" else "right")
+    places = list(found.places(found.ranking[0]))
+    headings = [f"at the {place}" for place in places] if len(places) > 1 else ["gamma"]
+    table.add_column("model")
+    for heading in (*headings, "queries"):
+        table.add_column(heading, justify="right")
     for name in found.ranking:
-        scores = found.scores[name]
-        table.add_row(escape(name), str(Estimate(scores.mean, scores.error)), f"{scores.queries:,}")
+        measured = found.places(name).values()
+        means = [str(Estimate(scores.mean, scores.error)) for scores in measured]
+        queries = sum(scores.queries for scores in measured)
+        table.add_row(escape(name), *means, f"{queries:,}")
     return table
 
 
@@ -123,6 +132,9 @@ def _summary(found: Comparison) -> dict[str, object]:
         "ranking": found.ranking,
         "queries": found.queries,
         "models": {name: plain(scores.summary()) for name, scores in found.scores.items()},
+        "at_reference": {
+            name: plain(scores.summary()) for name, scores in found.at_reference.items()
+        },
         "differences": [
             {
                 "larger": each.larger,

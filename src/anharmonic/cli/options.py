@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import sys
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -29,12 +30,14 @@ __all__ = [
     "NamedModels",
     "Out",
     "OutputOption",
+    "Place",
     "Radius",
     "Reduction",
     "Reference",
     "Rotations",
     "Scale",
     "Trust",
+    "Where",
     "chosen",
     "executor",
     "load",
@@ -48,6 +51,14 @@ __all__ = [
     "split",
 ]
 
+
+class Where(StrEnum):
+    """Where models are compared."""
+
+    auto = "auto"
+    points = "points"
+
+
 ModelOption = Annotated[
     str | None,
     typer.Option(
@@ -57,6 +68,9 @@ ModelOption = Annotated[
 Data = Annotated[Path | None, typer.Option(help="Points: .csv, .parquet, .npy or .npz.")]
 Reference = Annotated[
     Path | None, typer.Option(help="Data the model knows: sets the scale and the radius.")
+]
+Place = Annotated[
+    Where, typer.Option(help="auto: at the reference points too, the larger counts. Or: points.")
 ]
 Radius = Annotated[str, typer.Option(help='In scaled units, or "auto".')]
 Ball = Annotated[str, typer.Option(help="auto, simplex, antisimplex, cross, random pairs, …")]

@@ -102,7 +102,7 @@ def _headline(scores: Scores) -> Table:
 
 def _radius(settings: dict[str, Any]) -> str:
     distance = settings.get("nearest_distance")
-    why = "as given" if distance is None else f"half the usual nearest distance {distance:.4g}"
+    why = "as given" if distance is None else "the usual distance between neighbours"
     return f"{settings['radius']:.4g} ({why})"
 
 

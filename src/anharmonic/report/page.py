@@ -63,23 +63,24 @@ def write(
     """
     models = named(scores)
     alike = not unlike(models)
-    level = scores.level if isinstance(scores, Comparison) else 0.95
-    judged = Comparison(models, level) if alike and len(models) > 1 else None
-    order = sorted(models, key=lambda name: np.nan_to_num(models[name].mean, nan=np.inf))
+    given = scores if isinstance(scores, Comparison) else Comparison(models)
+    judged = given if alike and len(models) > 1 else None
+    order = sorted(models, key=lambda name: np.nan_to_num(given.overall(name).value, nan=np.inf))
     region = None if points is None else as_region(points)
     pictures = sections(models, order, region, sweep)
     page = _rendered(
         title=title or f"Gamma of {order[0] if len(order) == 1 else f'{len(order)} models'}",
         headline=headline(models, judged),
-        models=models_table(models, order),
+        models=models_table(given, order),
         differences=differences(judged),
         pictures=pictures,
         guilty=_guilty(models, order, region, contributions),
         settings=settings({name: models[name] for name in order}),
         command=command,
-        recipe=recipe(models, alike),
+        recipe=recipe(models, alike, bool(given.at_reference)),
         metric=next(iter(models.values())).metric,
-        queries=f"{sum(each.queries for each in models.values()):,}",
+        queries=f"{given.queries:,}",
+        twice=bool(given.at_reference),
     )
     with whole_file(path) as temporary:
         Path(temporary).write_text(page, encoding="utf-8")

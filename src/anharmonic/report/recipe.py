@@ -13,13 +13,15 @@ OUTPUTS = ("probability", "logit", "label", "onehot")
 MOST_UNITS = 1000
 
 
-def recipe(models: dict[str, Scores], alike: bool) -> str:
+def recipe(models: dict[str, Scores], alike: bool, twice: bool = False) -> str:
     """Python that measures again, given the models and the points."""
     lines = ["import anharmonic as ah", ""]
     if alike and len(models) > 1:
         first = next(iter(models.values()))
         listed = ", ".join(f"{name!r}: …" for name in models)
-        lines += [f"models = {{{listed}}}", *_call("found = ah.compare", "models", first)]
+        reference = ["    reference=reference,  # the points the models were trained on"]
+        *call, end = _call("found = ah.compare", "models", first)
+        lines += [f"models = {{{listed}}}", *call, *(reference if twice else []), end]
     else:
         for scores in models.values():
             lines += _call("scores = ah.gamma", "model", scores)

@@ -45,6 +45,7 @@ class ModelRow(NamedTuple):
     name: str
     colour: str
     mean: str
+    familiar: str
     interval: str
     floor: str
     share: float
@@ -70,14 +71,20 @@ class SettingRow(NamedTuple):
     values: list[tuple[str, str]]
 
 
-def models_table(models: dict[str, Scores], order: list[str]) -> list[ModelRow]:
+def models_table(found: Comparison, order: list[str]) -> list[ModelRow]:
     """From the most harmonic on, with errors and costs."""
+    models = found.scores
     styles = model_styles(models)
     largest = max((each.mean for each in models.values() if np.isfinite(each.mean)), default=0.0)
-    return [_row(name, models[name], styles[name]["color"], largest) for name in order]
+    return [
+        _row(name, models[name], found.at_reference.get(name), styles[name]["color"], largest)
+        for name in order
+    ]
 
 
-def _row(name: str, scores: Scores, colour: str, largest: float) -> ModelRow:
+def _row(
+    name: str, scores: Scores, familiar: Scores | None, colour: str, largest: float
+) -> ModelRow:
     low, high = scores.interval()
     measured = int(np.isfinite(scores.values).sum())
     known = np.isfinite(scores.floor)
@@ -85,11 +92,12 @@ def _row(name: str, scores: Scores, colour: str, largest: float) -> ModelRow:
         name,
         colour,
         str(Estimate(scores.mean, scores.error)),
+        "" if familiar is None else str(Estimate(familiar.mean, familiar.error)),
         f"{low:.3g} … {high:.3g}" if np.isfinite(low) else "–",
         f"{scores.floor:.2g}" if known else "–",
         100 * scores.mean / largest if largest > 0 and np.isfinite(scores.mean) else 0.0,
         f"{measured:,}" if measured == len(scores) else f"{measured:,} of {len(scores):,}",
-        f"{scores.queries:,}",
+        f"{scores.queries + (familiar.queries if familiar else 0):,}",
         f"{scores.queries / max(1, measured):.1f}",
     )
 

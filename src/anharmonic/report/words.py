@@ -59,6 +59,11 @@ def headline(models: dict[str, Scores], judged: Comparison | None) -> Headline:
     real = {(each.smaller, each.larger) for each in judged.differences if each.real}
     level = [name for name in judged.ranking if name == best or (best, name) not in real]
     rest = [_verdict(judged)]
+    if judged.at_reference:
+        rest.append(
+            "Each model counts with the larger of its means at these points and at the reference "
+            "points: memorising may show at either."
+        )
     if (best, largest) in real:
         rest.insert(0, _gap(judged, best, largest))
     return Headline(_first(judged, level), rest)
@@ -81,15 +86,14 @@ def _first(judged: Comparison, level: list[str]) -> str:
         return f"No model is told apart from the most harmonic one, {level[0]}."
     if len(level) > 1:
         return f"{joined(level)} are the most harmonic of {many} models, and not told apart."
-    mean = _mean(judged.scores[level[0]])
+    mean = judged.overall(level[0])
     return f"{level[0]} is the most harmonic of {many} models, with a mean gamma of {mean}."
 
 
 def _gap(judged: Comparison, best: str, largest: str) -> str:
-    small, large = judged.scores[best].mean, judged.scores[largest].mean
-    shown = _mean(judged.scores[largest])
-    times = f", {large / small:.3g} times that of {best}" if small > 0 else ""
-    return f"{largest} has the largest, {shown}{times}."
+    small, large = judged.overall(best), judged.overall(largest)
+    times = f", {large.value / small.value:.3g} times that of {best}" if small.value > 0 else ""
+    return f"{largest} has the largest, {large}{times}."
 
 
 def _verdict(judged: Comparison) -> str:
