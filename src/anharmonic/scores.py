@@ -84,13 +84,26 @@ class Scores:
     @property
     def floor(self) -> float:
         """What noise alone would make the mean read where the true value is 0 everywhere."""
-        if self.settings.get("kind") == "onehot":
-            return 0.0  # the share of changed labels cannot be negative, so noise cancels
+        if self._one_signed:
+            return 0.0
         known = np.isfinite(self.squared)
         if not known.any():
             return float("nan")
         power = np.maximum(self.values[known] ** 2 - self.squared[known], 0.0)
         return float(_mean_length(self._free_columns) * np.mean(np.sqrt(power)))
+
+    @property
+    def _one_signed(self) -> bool:
+        """Whether every turn deviates in the same direction, as shares of changed labels do."""
+        known = self.settings
+        if known.get("noise"):  # the label at the centre changes by itself then
+            return False
+        if known.get("kind") == "label":
+            return len(known.get("classes") or ()) == 2
+        reduction = known.get("reduction")
+        return known.get("kind") == "onehot" and (
+            reduction == "predicted" or isinstance(reduction, int)
+        )
 
     @property
     def _free_columns(self) -> int:
@@ -102,15 +115,12 @@ class Scores:
     def lowered(self) -> Floats:
         """Scores that noise can only lower on average, (points,); below 0 where turns disagree.
 
-        Each turn is projected on the direction the other turns point in, which cannot exceed
-        the truth on average: the mean product of two different turns, `squared`, over the
-        typical length of a mean that leaves one turn out. Shares of changed labels have one
-        sign, so that noise cancels in them: they stay.
+        Each turn is projected on the direction in which the other turns point, which on average
+        cannot exceed the truth: the mean product of two different turns, `squared`, over the
+        root mean square length of a mean that leaves one turn out. Shares of changed labels
+        have one sign, so that noise cancels in them: they stay.
         """
-        reduction = self.settings.get("reduction")
-        if self.settings.get("kind") == "onehot" and (
-            reduction == "predicted" or isinstance(reduction, int)
-        ):
+        if self._one_signed:
             return self.values
         noise = np.maximum(self.values**2 - self.squared, 0.0)
         length = np.sqrt(self.values**2 + noise / np.maximum(self.turns - 1, 1))
