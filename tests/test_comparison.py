@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import anharmonic as ah
@@ -112,3 +113,66 @@ def test_a_sweep_needs_radii():
         ah.sweep(waves(1), POINTS, [])
     with pytest.raises(SettingsError, match="grid"):
         ah.sweep(waves(1), ah.regions.grid([(0, 1)] * 4, 3))
+
+
+def bumps(centres, height):
+    """A model that is flat but for a bump on each of the points it remembers."""
+
+    def model(x):
+        away = ((x[:, None, :] - centres) ** 2).sum(axis=-1)
+        return height * np.exp(-away / 0.02).sum(axis=1)
+
+    return model
+
+
+def test_memorising_shows_at_the_reference_points():
+    random = np.random.default_rng(1)
+    trained = random.normal(size=(120, 4))
+    models = {"remembers": bumps(trained, 1.0), "waves": waves(1)}
+    alone = ah.compare(models, POINTS, reference=trained, region="points", radius=0.4)
+    assert not alone.at_reference
+    assert alone.ranking == ["remembers", "waves"]
+    found = ah.compare(models, POINTS, reference=trained, radius=0.4)
+    assert found.ranking == ["waves", "remembers"]
+    assert found.largest("remembers") == "reference"
+    assert found.differences[0].real
+    assert found.overall("remembers").value == found.at_reference["remembers"].mean
+    assert found.queries == sum(each.queries for each in [*found.scores.values()]) + sum(
+        each.queries for each in found.at_reference.values()
+    )
+    assert "(at the reference)" in repr(found)
+
+
+def test_as_many_reference_points_as_points_and_none_twice():
+    reference = np.random.default_rng(2).normal(size=(1000, 4))
+    found = ah.compare({"one": waves(1)}, POINTS, reference=reference)
+    assert len(found.at_reference["one"]) == len(POINTS)
+    again = ah.compare({"one": waves(1)}, POINTS, reference=reference)
+    np.testing.assert_array_equal(
+        found.at_reference["one"].values, again.at_reference["one"].values
+    )
+    assert not ah.compare({"one": waves(1)}, POINTS, reference=POINTS).at_reference
+
+
+def test_a_reference_of_numbers_alone_sets_scale_and_radius_only():
+    frame = pd.DataFrame(POINTS, columns=list("abcd")).assign(kind="x")
+    model = lambda x: np.sin(x[["a", "b", "c", "d"]].to_numpy()).sum(axis=1)  # noqa: E731
+    found = ah.compare({"one": model}, frame, reference=frame[["a", "b", "c", "d"]].iloc[:90])
+    assert not found.at_reference
+    both = ah.compare({"one": model}, frame, reference=frame.iloc[:90])
+    assert len(both.at_reference["one"]) == 90
+
+
+def test_the_larger_of_two_means_is_seldom_called_larger_by_chance():
+    """Equal models, two places each: the interval must hold 0 in nearly every family."""
+    wrong = 0
+    for seed in range(100):
+        random = np.random.default_rng(seed)
+        points, reference = random.normal(size=(2, 60, 6))
+        models = {}
+        for name in "abc":
+            mixing, _ = np.linalg.qr(random.normal(size=(6, 6)))
+            models[name] = lambda x, mixing=mixing: np.sin(2 * x @ mixing[:, :1])[:, 0]
+        found = ah.compare(models, points, reference=reference, radius=0.5, scale=None, seed=seed)
+        wrong += any(each.real for each in found.differences)
+    assert wrong <= 12, "binomial(100, 0.05) exceeds 12 once in a thousand"

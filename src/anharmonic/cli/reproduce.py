@@ -24,6 +24,10 @@ STUDIES = {
     "wine": ("splits:wine_splits", "The four Wine models over 20 splits: a minute on two cores."),
     "boundary": ("boundary:boundary_length", "Gamma of labels is the length of the boundary."),
     "radius": ("radius:radius_dependence", "Gamma against the radius: when is the order steady?"),
+    "overfitting": (
+        "overfitting.study:overfitting",
+        "Gamma against the true generalisation gap: 12 data sets, some minutes on two cores.",
+    ),
     "dirichlet": ("dirichlet:minimal_interpolation", "Relax a boundary to a harmonic function."),
 }
 
