@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from benchmarks import cost, memory, overhead, report
+from benchmarks import comparison, cost, memory, overhead, report
 
 
 def main() -> int:
-    return 0 if all([overhead.main(), cost.main(), memory.main(), report.main()]) else 1
+    parts = (overhead, cost, memory, comparison, report)
+    met = [part.main() for part in parts]
+    return 0 if all(met) else 1
 
 
 if __name__ == "__main__":
