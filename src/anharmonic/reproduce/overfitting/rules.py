@@ -73,10 +73,11 @@ def over_sets(found: Found, sets: Sequence[str], number: Number) -> list[float]:
 
 
 def average(values: Sequence[float]) -> tuple[Estimate, tuple[float, float]]:
-    """The mean over data sets, its error, and its 95% interval."""
+    """The mean over data sets, its error, and its 95% interval within −1 and 1."""
     moments = Moments.of(np.array(values))
     low, high = moments.interval()
-    return Estimate(float(moments.mean), float(moments.error)), (float(low), float(high))
+    interval = max(-1.0, float(low)), min(1.0, float(high))
+    return Estimate(float(moments.mean), float(moments.error)), interval
 
 
 def best(found: Found, sets: Sequence[str]) -> Rule:
