@@ -5,6 +5,9 @@ from __future__ import annotations
 import logging
 import warnings
 from contextlib import contextmanager
+from importlib import import_module
+
+from anharmonic.models.mlflow import mlflow_module
 
 
 @contextmanager
@@ -12,10 +15,9 @@ def mlflow_store(folder):
     """MLflow itself, tracking to a database and artifacts under `folder`."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        import mlflow
-        import mlflow.onnx
-        import mlflow.pyfunc
-        import mlflow.sklearn
+        mlflow = mlflow_module()
+        for flavour in ("onnx", "pyfunc", "sklearn"):
+            import_module(f"mlflow.{flavour}")
 
         logging.getLogger("mlflow").setLevel(logging.ERROR)
         before = mlflow.get_tracking_uri()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 
 import numpy as np
@@ -106,3 +108,16 @@ def test_mlflow_missing_is_named(scores, monkeypatch):
         log_scores(scores)
     with pytest.raises(MissingExtra, match=r"anharmonic\[mlflow\]"):
         gamma_metric(MODEL, FRAME)
+
+
+def test_mlflow_is_told_not_to_report_its_use():
+    code = (
+        "from anharmonic.models.mlflow import mlflow_module; mlflow_module();"
+        "from mlflow.telemetry.utils import is_telemetry_disabled as off; print(off())"
+    )
+    clean = {name: value for name, value in os.environ.items() if "TELEMETRY" not in name}
+    clean = {name: value for name, value in clean.items() if name not in ("CI", "DO_NOT_TRACK")}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=clean, timeout=120
+    )
+    assert done.stdout.strip() == "True"

@@ -8,8 +8,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Unpack
 
-from anharmonic.errors import MissingExtra
 from anharmonic.meanvalue import gamma
+from anharmonic.models.mlflow import mlflow_module
 from anharmonic.repetition import MeasureArguments
 from anharmonic.scores import Scores
 
@@ -35,7 +35,7 @@ def log_scores(
     queries. Parameters: the settings. Artifacts under `name`: every point as points.parquet
     (`Scores.load` reads it), the highest rows as a table, and the file `report` if given.
     """
-    mlflow = _mlflow()
+    mlflow = mlflow_module()
     run = run_id or (mlflow.active_run() or mlflow.start_run()).info.run_id
     mlflow.log_metrics(_under(name, _metrics(scores)), run_id=run)
     settings = {key: str(value)[:LONGEST] for key, value in scores.settings.items()}
@@ -58,7 +58,7 @@ def gamma_metric(
     takes, with the points. The other arguments are `gamma`'s. Where the points are as many as
     the evaluated rows, each row gets its score too.
     """
-    _mlflow()
+    mlflow_module()
     from mlflow.metrics import MetricValue
     from mlflow.models import make_metric
 
@@ -73,14 +73,6 @@ def gamma_metric(
         name=name,
         long_name="deviation from the mean-value property of harmonic functions",
     )
-
-
-def _mlflow() -> Any:
-    try:
-        import mlflow
-    except ImportError as error:
-        raise MissingExtra("mlflow", "mlflow") from error
-    return mlflow
 
 
 def _metrics(scores: Scores) -> dict[str, float]:

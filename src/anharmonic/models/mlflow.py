@@ -6,6 +6,7 @@ is loaded and is only loaded with trust, natively where that gives probabilities
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
@@ -21,11 +22,25 @@ from anharmonic.models.files import load
 from anharmonic.models.predictor import on_host
 from anharmonic.protocols import Array
 
-__all__ = ["is_mlflow", "load_mlflow", "pyfunc_answers"]
+__all__ = ["is_mlflow", "load_mlflow", "mlflow_module", "pyfunc_answers"]
 
 ADDRESSES: Final = ("models:/", "runs:/", "mlflow-artifacts:/", "mlflow:/", "mlflow:.")
 NATIVE: Final = ("sklearn", "xgboost", "lightgbm", "catboost", "pytorch")
 """Flavours whose own objects offer more than pyfunc's `predict`."""
+
+
+def mlflow_module() -> Any:
+    """MLflow, which reports its use over the network unless told otherwise before it is imported.
+
+    Nothing leaves the machine because of us; who has set the variable, or imported MLflow
+    already, has decided for themselves.
+    """
+    os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
+    try:
+        import mlflow
+    except ImportError as error:
+        raise MissingExtra("mlflow", "mlflow") from error
+    return mlflow
 
 
 def is_mlflow(source: str | Path) -> bool:
@@ -76,11 +91,10 @@ def pyfunc_answers(model: object) -> Answers:
 
 def _found(source: str) -> tuple[Path, dict[str, Any]]:
     """The model's folder on this machine, and its flavours with their settings."""
-    try:
-        from mlflow.artifacts import download_artifacts
-        from mlflow.models import Model
-    except ImportError as error:
-        raise MissingExtra("mlflow", "mlflow") from error
+    mlflow_module()
+    from mlflow.artifacts import download_artifacts
+    from mlflow.models import Model
+
     place = source.removeprefix("mlflow:")
     try:
         local = Path(place).expanduser()
