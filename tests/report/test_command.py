@@ -85,7 +85,7 @@ def test_a_sweep(folder):
     ("arguments", "words"),
     [
         (["report", "tree=tree.joblib"], "--data"),
-        (["report", "tree.joblib", *COMMON], "give each model a name"),
+        (["report", "tree.joblib", *COMMON], "give each a name"),
         (["report", "tree.parquet", "tree=tree.joblib"], "no models"),
         (["report", "none.parquet"], "no file"),
         (["report", "tree.parquet", "tree.parquet"], "two scores"),
