@@ -18,6 +18,7 @@ NAMES = {
     "errors",
     "gamma",
     "gate",
+    "images",
     "measured_like",
     "plan",
     "plots",

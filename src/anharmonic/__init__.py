@@ -7,7 +7,7 @@
 True
 """
 
-from anharmonic import balls, card, errors, gate, plots, regions, report, tracking, workers
+from anharmonic import balls, card, errors, gate, images, plots, regions, report, tracking, workers
 from anharmonic.comparison import compare, sweep
 from anharmonic.errors import AnharmonicError
 from anharmonic.explanation import contributions
@@ -31,6 +31,7 @@ __all__ = [
     "errors",
     "gamma",
     "gate",
+    "images",
     "measured_like",
     "plan",
     "plots",

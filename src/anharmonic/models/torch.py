@@ -31,7 +31,9 @@ def torch_answers(module: Module) -> Answers:
         raise NotAModel(
             f"A {type(module).__name__} is no model: pass a torch.nn.Module or a function."
         )
-    return Answers(type(module).__name__, scored(Forward(module)), where=Place(module))
+    classes = getattr(module, "classes", None)
+    named = tuple(classes) if isinstance(classes, tuple | list) else None
+    return Answers(type(module).__name__, scored(Forward(module)), named, where=Place(module))
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,112 @@
+"""Image classifiers from where people keep them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from anharmonic.errors import MissingExtra, NotAModel
+from anharmonic.images.preprocessing import IMAGENET, Preprocessing
+
+__all__ = ["classifier"]
+
+
+def classifier(
+    source: Any,
+    preprocessing: Preprocessing | None = None,
+    *,
+    classes: Sequence[str] | None = None,
+    device: str | None = None,
+    trust: bool = False,
+) -> Any:
+    """A classifier of pixels: a torch module, an ONNX file, or a transformers id or folder.
+
+    `preprocessing` is what a transformers model declares, else `IMAGENET`, unless given. The
+    result goes wherever a model does; it is a torch module, except for ONNX, where it is a
+    function. `device` moves it. Weights kept as pickles are only read with `trust`.
+
+    >>> import torch
+    >>> tiny = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(12, 2))
+    >>> model = classifier(tiny, Preprocessing((2, 2)), classes=("cat", "dog"))
+    >>> tuple(model(torch.zeros(5, 10, 10)).shape)
+    (5, 2)
+    """
+    try:
+        import torch
+
+        from anharmonic.images.network import Classifier
+    except ImportError as problem:
+        raise MissingExtra("torch", "images") from problem
+    named = None if classes is None else tuple(str(each) for each in classes)
+    if isinstance(source, torch.nn.Module):
+        found = Classifier(source, preprocessing or IMAGENET, named)
+    elif str(source).endswith(".onnx"):
+        return OnnxClassifier(_session(Path(source)), preprocessing or IMAGENET)
+    elif isinstance(source, str | Path):
+        found = _transformers(str(source), preprocessing, named, trust)
+    else:
+        raise NotAModel(
+            f"A {type(source).__name__} is no image classifier: give a torch module, an .onnx "
+            "file, or a transformers model's id or folder."
+        )
+    return found if device is None else found.to(device)
+
+
+def _transformers(
+    source: str, given: Preprocessing | None, classes: tuple[str, ...] | None, trust: bool
+) -> Any:
+    try:
+        from transformers import AutoImageProcessor, AutoModelForImageClassification
+    except ImportError as problem:
+        raise MissingExtra("transformers", "images") from problem
+    from anharmonic.images.network import Classifier
+
+    try:
+        network = AutoModelForImageClassification.from_pretrained(
+            source, use_safetensors=None if trust else True
+        )
+        declared = given or Preprocessing.of_processor(AutoImageProcessor.from_pretrained(source))
+    except (OSError, ValueError, KeyError) as problem:
+        reason = (str(problem).splitlines() or [type(problem).__name__])[0]
+        raise NotAModel(
+            f"{source} cannot be loaded as an image classifier ({reason}): give a model's id or a "
+            "folder that save_pretrained wrote; weights that are pickles need trust=True."
+        ) from problem
+    labels = network.config.id2label
+    known = tuple(str(labels[index]) for index in sorted(labels))
+    return Classifier(network.eval(), declared, classes or known)
+
+
+def _session(path: Path) -> Any:
+    if not path.is_file():
+        raise NotAModel(f"There is no file {path}: check the path.")
+    try:
+        import onnxruntime
+    except ImportError as problem:
+        raise MissingExtra("onnxruntime", "onnx") from problem
+    try:
+        return onnxruntime.InferenceSession(str(path))
+    except Exception as problem:  # the runtime has many kinds of its own
+        reason = (str(problem).splitlines() or [type(problem).__name__])[0]
+        raise NotAModel(f"{path} cannot be read as an ONNX model ({reason}).") from problem
+
+
+@dataclass(frozen=True, eq=False)
+class OnnxClassifier:
+    """A function on pixels: prepared by torch, answered by onnxruntime."""
+
+    session: Any
+    preprocessing: Preprocessing
+
+    def __call__(self, pixels: Any) -> Any:
+        import torch
+
+        from anharmonic.images.network import prepared
+
+        tensor = torch.as_tensor(np.asarray(pixels), dtype=torch.float32)
+        images = prepared(tensor, self.preprocessing).numpy()
+        return self.session.run(None, {self.session.get_inputs()[0].name: images})[0]
