@@ -9,6 +9,8 @@ import anharmonic as ah
 NAMES = {
     "AnharmonicError",
     "Scores",
+    "Search",
+    "adversarial_search",
     "as_model",
     "balls",
     "card",

@@ -8,6 +8,7 @@ True
 """
 
 from anharmonic import balls, card, errors, gate, plots, regions, report, tracking, workers
+from anharmonic.ascent import adversarial_search
 from anharmonic.comparison import compare, sweep
 from anharmonic.errors import AnharmonicError
 from anharmonic.explanation import contributions
@@ -16,12 +17,15 @@ from anharmonic.models import as_model
 from anharmonic.offline import collect, plan
 from anharmonic.repetition import measured_like
 from anharmonic.scores import Scores
+from anharmonic.walks import Search
 
 __version__ = "0.1.0"
 
 __all__ = [
     "AnharmonicError",
     "Scores",
+    "Search",
+    "adversarial_search",
     "as_model",
     "balls",
     "card",

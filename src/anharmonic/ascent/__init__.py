@@ -1,0 +1,10 @@
+"""Adversarial search: walk from each point until the decision changes.
+
+The paper's Algorithm 2 goes where gamma is largest. Beside it stand its controls, one of which
+is the default because it finds more for less: go where the margin is smallest.
+"""
+
+from anharmonic.ascent.search import CLIMBS, adversarial_search
+from anharmonic.ascent.steps import Climb
+
+__all__ = ["CLIMBS", "Climb", "adversarial_search"]
