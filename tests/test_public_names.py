@@ -8,6 +8,7 @@ import anharmonic as ah
 
 NAMES = {
     "AnharmonicError",
+    "GammaMap",
     "Scores",
     "Search",
     "adversarial_search",
@@ -21,10 +22,12 @@ NAMES = {
     "gamma",
     "gate",
     "measured_like",
+    "nstep_robustness",
     "plan",
     "plots",
     "regions",
     "report",
+    "stability",
     "sweep",
     "tracking",
     "workers",
@@ -58,6 +61,6 @@ def test_everything_public_is_documented():
     for name in NAMES:
         assert inspect.getdoc(getattr(ah, name))
     rooms = (ah.balls, ah.regions, ah.workers, ah.errors, ah.plots, ah.report, ah.gate, ah.card)
-    for room in (*rooms, ah.tracking):
+    for room in (*rooms, ah.tracking, ah.stability):
         for name in room.__all__:
             assert inspect.getdoc(getattr(room, name)), name

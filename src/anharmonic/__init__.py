@@ -7,7 +7,18 @@
 True
 """
 
-from anharmonic import balls, card, errors, gate, plots, regions, report, tracking, workers
+from anharmonic import (
+    balls,
+    card,
+    errors,
+    gate,
+    plots,
+    regions,
+    report,
+    stability,
+    tracking,
+    workers,
+)
 from anharmonic.ascent import adversarial_search
 from anharmonic.comparison import compare, sweep
 from anharmonic.errors import AnharmonicError
@@ -17,12 +28,14 @@ from anharmonic.models import as_model
 from anharmonic.offline import collect, plan
 from anharmonic.repetition import measured_like
 from anharmonic.scores import Scores
+from anharmonic.stability import GammaMap, nstep_robustness
 from anharmonic.walks import Search
 
 __version__ = "0.1.0"
 
 __all__ = [
     "AnharmonicError",
+    "GammaMap",
     "Scores",
     "Search",
     "adversarial_search",
@@ -36,10 +49,12 @@ __all__ = [
     "gamma",
     "gate",
     "measured_like",
+    "nstep_robustness",
     "plan",
     "plots",
     "regions",
     "report",
+    "stability",
     "sweep",
     "tracking",
     "workers",

@@ -5,6 +5,7 @@ is the default because it finds more for less: go where the margin is smallest.
 """
 
 from anharmonic.ascent.search import CLIMBS, adversarial_search
-from anharmonic.ascent.steps import Climb
+from anharmonic.ascent.setting import StepArguments, set_out
+from anharmonic.ascent.steps import Climb, Climber
 
-__all__ = ["CLIMBS", "Climb", "adversarial_search"]
+__all__ = ["CLIMBS", "Climb", "Climber", "StepArguments", "adversarial_search", "set_out"]

@@ -6,26 +6,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Literal
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from anharmonic import models
-from anharmonic.ascent.steps import Climb, Climber
+from anharmonic.ascent.setting import set_out
+from anharmonic.ascent.steps import Climb
 from anharmonic.ascent.walkers import Progress, Walkers
-from anharmonic.asking import Question, pace_for
-from anharmonic.deviation import chunk_size
-from anharmonic.errors import (
-    InputError,
-    MeasurementStopped,
-    ModelError,
-    PointsError,
-    SettingsError,
-)
-from anharmonic.fingerprints import fingerprint
-from anharmonic.protocols import Ball, Floats
-from anharmonic.regions import Region, as_region, host
-from anharmonic.scaling import limits, radius_of, scaled
-from anharmonic.walks import Search, Stride, walking_ball
+from anharmonic.errors import InputError, MeasurementStopped, ModelError, SettingsError
+from anharmonic.protocols import Ball
+from anharmonic.walks import Search
 
 __all__ = ["CLIMBS", "adversarial_search"]
 
@@ -79,67 +67,29 @@ def adversarial_search(
 
     Reference: Harmonic Machine Learning Models are Robust (section 5, algorithm 2).
     """
-    _checked(climb, steps, directions, budget, batch_size)
-    asked = models.as_model(model, output=output)
-    region, units, known = scaled(as_region(points), scale, reference)
-    reach, distance = radius_of(radius, known, units, seed)
-    chosen = walking_ball(ball, region.dimension, directions, climb)
-    within = limits(bounds, region)
-    stride = Stride(chosen, reach, units, within, _grid(grid, region), seed)
-    settings: dict[str, Any] = {
-        "model": asked.name,
-        "kind": asked.kind,
-        "classes": None if asked.classes is None else [str(each) for each in asked.classes],
-        "output": output if isinstance(output, str | int | None) else repr(output),
-        "climb": climb,
-        "steps": steps,
-        "stop": stop,
-        "budget": budget,
-        "radius": reach,
-        "nearest_distance": distance,
-        "scale": units.tolist(),
-        "ball": chosen.name,
-        "asked_ball": ball if isinstance(ball, str) else None,
-        "directions": directions,
-        "bounds": None if within is None else [edge.tolist() for edge in within],
-        "grid": None if stride.grid is None else stride.grid.tolist(),
-        "seed": seed,
-        "points": len(region),
-        "dimension": region.dimension,
-        "columns": list(region.columns),
-        "still": list(region.still),
-        "shape": list(region.shape),
-        "fingerprint": fingerprint(region, units),
-    }
-    question = Question(asked, region, pace_for(asked, batch_size))
-    chunk = batch_size or chunk_size(region.dimension)
-    walkers = Walkers(Climber(question, stride, climb, chunk), settings)
+    _checked(climb, steps, budget)
+    climber, facts = set_out(
+        model,
+        points,
+        climb,
+        radius=radius,
+        ball=ball,
+        directions=directions,
+        bounds=bounds,
+        grid=grid,
+        scale=scale,
+        reference=reference,
+        output=output,
+        seed=seed,
+        batch_size=batch_size,
+    )
+    walkers = Walkers(climber, facts | {"steps": steps, "stop": stop, "budget": budget})
     if resume is not None:
         walkers.take_up(resume)
     with _keeping(walkers):
         walkers.begin()
         walkers.walk(progress)
     return walkers.found()
-
-
-def _grid(grid: ArrayLike | None, region: Region) -> Floats | None:
-    """The rounding of each moving column, and whether the points are round to begin with."""
-    if grid is None:
-        return None
-    try:
-        cells = np.broadcast_to(np.asarray(grid, dtype=np.float64), (region.dimension,)).copy()
-    except (TypeError, ValueError) as problem:
-        raise SettingsError("grid is a number, or one for each column that moves") from problem
-    if not (np.isfinite(cells).all() and (cells >= 0).all()):
-        raise SettingsError("a grid's cells are positive numbers, or 0 for a column left free")
-    values = host(region.values) / np.where(cells > 0, cells, 1.0)
-    off = (np.abs(values - np.round(values)) > 1e-6) & (cells > 0)
-    if off.any():
-        raise PointsError(
-            f"row {int(np.flatnonzero(off.any(axis=1))[0])} is not on the grid: round the points "
-            "first, or give 0 for the columns that are free"
-        )
-    return cells
 
 
 @contextmanager
@@ -161,14 +111,9 @@ def _keeping(walkers: Walkers) -> Iterator[None]:
         raise stopped from problem
 
 
-def _checked(
-    climb: str, steps: int, directions: int, budget: int | None, batch_size: int | None
-) -> None:
+def _checked(climb: str, steps: int, budget: int | None) -> None:
     if climb not in CLIMBS:
         raise SettingsError(f"no climb {climb!r}: choose one of {', '.join(CLIMBS)}")
-    least = 2 if climb == "gamma" else 1
-    counts = {"steps": steps, "directions": directions, "budget": budget, "batch_size": batch_size}
-    for name, number in counts.items():
-        fewest = least if name == "directions" else 1
-        if number is not None and number < fewest:
-            raise SettingsError(f"{name} must be at least {fewest}, got {number}")
+    for name, number in {"steps": steps, "budget": budget}.items():
+        if number is not None and number < 1:
+            raise SettingsError(f"{name} must be at least 1, got {number}")
