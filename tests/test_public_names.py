@@ -19,6 +19,7 @@ NAMES = {
     "compare",
     "contributions",
     "errors",
+    "explain",
     "gamma",
     "gate",
     "measured_like",

@@ -22,7 +22,7 @@ from anharmonic import (
 from anharmonic.ascent import adversarial_search
 from anharmonic.comparison import compare, sweep
 from anharmonic.errors import AnharmonicError
-from anharmonic.explanation import contributions
+from anharmonic.explanation import contributions, explain
 from anharmonic.meanvalue import gamma
 from anharmonic.models import as_model
 from anharmonic.offline import collect, plan
@@ -46,6 +46,7 @@ __all__ = [
     "compare",
     "contributions",
     "errors",
+    "explain",
     "gamma",
     "gate",
     "measured_like",

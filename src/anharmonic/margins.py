@@ -13,7 +13,12 @@ import numpy as np
 from anharmonic.errors import SettingsError
 from anharmonic.protocols import Floats, Integers, Kind
 
-__all__ = ["by_class", "labels_of", "margins_of", "of_classes", "probabilities_of"]
+__all__ = ["by_class", "decides", "labels_of", "margins_of", "of_classes", "probabilities_of"]
+
+
+def decides(columns: int, kind: Kind) -> bool:
+    """Whether so many columns of a kind of output hold an output for each class."""
+    return kind != "label" and (columns > 1 or kind in ("logit", "probability"))
 
 
 def by_class(outputs: Floats, kind: Kind) -> Floats:
@@ -22,7 +27,7 @@ def by_class(outputs: Floats, kind: Kind) -> Floats:
     >>> by_class(np.array([[0.25]]), "probability").tolist()
     [[0.75, 0.25]]
     """
-    if kind == "label" or (outputs.shape[-1] == 1 and kind not in ("logit", "probability")):
+    if not decides(outputs.shape[-1], kind):
         what = "labels" if kind == "label" else "a single number"
         raise SettingsError(
             f"the model answers {what}, and a decision needs an output for each class: pass "

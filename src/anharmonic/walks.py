@@ -65,7 +65,7 @@ class Stride:
     def neighbours(self, start: Array, rows: Integers, turn: int, first: int, stop: int) -> Array:
         """Where steps along directions first…stop end, reflections after: (rows, each, n)."""
         points, _ = around(self, start, rows, [Segment(turn, first, stop)])
-        return self._rounded(points)
+        return self.rounded(points)
 
     def step(self, start: Array, row: int, turn: int, choice: int) -> Array:
         """Where one chosen step from `start` (n,) ends."""
@@ -73,8 +73,8 @@ class Stride:
         ends = self.neighbours(start[None, :], np.array([row]), turn, index, index + 1)
         return ends[0, choice // self.half]
 
-    def _rounded(self, points: Array) -> Array:
-        """To the grid, within the bounds; coordinates whose grid is 0 stay as they are."""
+    def rounded(self, points: Array) -> Array:
+        """Points on the grid, within the bounds; a coordinate whose grid is 0 is free."""
         if self.grid is None:
             return points
         xp = array_namespace(points)
