@@ -2,7 +2,12 @@
 
 from anharmonic.explanation.counterfactuals import Change, Counterfactual, nearest_counterfactual
 from anharmonic.explanation.explaining import Explanation, explain
-from anharmonic.explanation.shares import Contributions, contributions, worst_contributions
+from anharmonic.explanation.shares import (
+    Contributions,
+    contributions,
+    titled,
+    worst_contributions,
+)
 
 __all__ = [
     "Change",
@@ -12,5 +17,6 @@ __all__ = [
     "contributions",
     "explain",
     "nearest_counterfactual",
+    "titled",
     "worst_contributions",
 ]

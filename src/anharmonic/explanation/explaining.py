@@ -16,7 +16,7 @@ from anharmonic.asking import answers
 from anharmonic.deviation import placed
 from anharmonic.errors import PointsError
 from anharmonic.explanation.counterfactuals import Counterfactual, nearest_counterfactual
-from anharmonic.explanation.shares import Contributions, contributions
+from anharmonic.explanation.shares import Contributions, contributions, titled
 from anharmonic.margins import by_class, decides, labels_of
 from anharmonic.meanvalue import gamma
 from anharmonic.moments import Estimate
@@ -106,15 +106,15 @@ class Explanation:
     @property
     def sentences(self) -> list[str]:
         """What there is to say, a sentence each."""
-        what = "the model answers" if self.label is None else f"the model says {self.label},"
+        said = f"{self.output:.4g}" if self.label is None else f"{self.label} ({self.output:.4g})"
         found = [
-            f"Here {what} {self.output:.4g}; around, at radius {self.radius:.4g}, the mean is "
+            f"Here the model says {said}; around, at radius {self.radius:.4g}, the mean is "
             f"{self.around}. The deviation is {self.deviation}."
         ]
         other = self.counterfactual
         if other is not None:
             few = ", ".join(
-                f"{change.name} {change.before:.4g} → {change.after:.4g}"
+                f"{titled(change.name)} {change.before:.4g} → {change.after:.4g}"
                 for change in other.changes[:LISTED]
             )
             more = f" and {len(other.changes) - LISTED} more" if len(other.changes) > LISTED else ""
@@ -127,14 +127,14 @@ class Explanation:
         return found
 
     def __repr__(self) -> str:
-        bends = ", ".join(f"{name} {share:+.3g}" for name, _, share in self.features(4))
+        bends = ", ".join(f"{titled(name)} {share:+.3g}" for name, _, share in self.features(4))
         lines = [*self.sentences, *([f"Most bent along: {bends}."] if bends else [])]
         return "<explanation: " + " ".join(lines) + f" {self.queries:,} queries>"
 
     def _repr_html_(self) -> str:
         said = "".join(f"<p>{html.escape(each)}</p>" for each in self.sentences)
         rows = "".join(
-            f"<tr><th style='text-align:left'>{html.escape(name)}</th><td>{value:.4g}</td>"
+            f"<tr><th style='text-align:left'>{html.escape(titled(name))}</th><td>{value:.4g}</td>"
             f"<td>{share:+.3g}</td></tr>"
             for name, value, share in self.features(LISTED)
         )
