@@ -9,7 +9,7 @@ from __future__ import annotations
 import html
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -64,7 +64,9 @@ class Stride:
 
     def neighbours(self, start: Array, rows: Integers, turn: int, first: int, stop: int) -> Array:
         """Where steps along directions first…stop end, reflections after: (rows, each, n)."""
-        points, _ = around(self, start, rows, [Segment(turn, first, stop)])
+        # Rounding keeps to the bounds as well.
+        free = self if self.grid is None else replace(self, limits=None)
+        points, _ = around(free, start, rows, [Segment(turn, first, stop)])
         return self.rounded(points)
 
     def step(self, start: Array, row: int, turn: int, choice: int) -> Array:
@@ -79,23 +81,18 @@ class Stride:
             return points
         xp = array_namespace(points)
         like = {"dtype": points.dtype, "device": device(points)}
-        cell = xp.asarray(np.where(self.grid > 0, self.grid, 1.0), **like)
-        points = xp.where(
-            xp.asarray(self.grid > 0, device=device(points)), xp.round(points / cell) * cell, points
-        )
+        whole, cell = self.grid > 0, np.where(self.grid > 0, self.grid, 1.0)
+        on_grid = xp.round(points if (cell == 1).all() else points / xp.asarray(cell, **like))
+        if not (cell == 1).all():
+            on_grid *= xp.asarray(cell, **like)
+        if not whole.all():
+            on_grid = xp.where(xp.asarray(whole, device=device(points)), on_grid, points)
         if self.limits is None:
-            return points
-        edges = (xp.asarray(edge, **like) for edge in self._inner())
-        return xp.clip(points, *edges)
-
-    def _inner(self) -> tuple[Floats, Floats]:
-        """The outermost places of the grid within the bounds."""
-        assert self.limits is not None
-        assert self.grid is not None
-        cell = np.where(self.grid > 0, self.grid, 1.0)
-        low, high = self.limits
+            return on_grid
+        low, high = (np.asarray(edge) for edge in self.limits)
         inside = np.ceil(low / cell - 1e-9) * cell, np.floor(high / cell + 1e-9) * cell
-        return np.where(self.grid > 0, inside[0], low), np.where(self.grid > 0, inside[1], high)
+        edges = (np.where(whole, near, far) for near, far in zip(inside, (low, high), strict=True))
+        return xp.clip(on_grid, *(xp.asarray(edge, **like) for edge in edges))
 
 
 class Rate(NamedTuple):

@@ -39,6 +39,8 @@ def nstep_robustness(
       its output. Larger is better. `signed` holds the signed deviation, `outputs` P.
 
     Errors come from the random directions (a jackknife); a ball that is taken whole has none.
+    N·mean Δ carries an error of N·sd Δ/√directions: to take a chance at its word rather than
+    rank by it, ask for several times as many `directions` as `steps`.
     Other arguments are those of `adversarial_search`.
 
     >>> slope = lambda x: np.stack([x[:, 0], -x[:, 0]], axis=1)
