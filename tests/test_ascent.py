@@ -178,6 +178,24 @@ def test_a_random_walk_asks_once_a_step_and_goes_everywhere():
     assert (np.abs(np.diff(found.path(7), axis=0)).sum(axis=1) == 1).all()
 
 
+@pytest.mark.parametrize("ball", ["simplex", "antisimplex", "orthonormal", "cross"])
+def test_a_ball_that_never_changes_is_walked_at_random(ball):
+    whole = balls.named(ball, 3, 20)
+    walk = ah.adversarial_search(
+        lambda x: np.stack([x[:, 0] + 100, x[:, 1]], axis=1),
+        np.zeros((60, 3)),
+        radius=1,
+        scale=None,
+        ball=ball,
+        climb="random",
+        steps=12,
+    )
+    steps = np.concatenate([np.diff(walk.path(row), axis=0) for row in range(60)])
+    likeness = steps @ whole.vectors().T
+    np.testing.assert_allclose(likeness.max(axis=1), 1, atol=1e-9)
+    assert set(likeness.argmax(axis=1).tolist()) == set(range(whole.count))
+
+
 def test_gamma_is_climbed_where_it_is_known():
     """Of x₀⁴ the bend grows with |x₀|: gamma with the cross ball is (6x₀²r² + r⁴)/2."""
 
@@ -358,6 +376,7 @@ def test_one_column_of_log_odds_or_probability_is_two_classes():
         ({"climb": "up"}, "no climb 'up'"),
         ({"steps": 0}, "steps must be at least 1"),
         ({"climb": "gamma", "directions": 1}, "directions must be at least 2"),
+        ({"climb": "gamma", "directions": 2, "ball": "random pairs"}, "cannot be halved"),
         ({"grid": -1.0}, "positive"),
         ({"grid": [1.0, 2.0]}, "one for each column"),
         ({"ball": balls.cross(2)}, "2 dimensions and 3 columns"),

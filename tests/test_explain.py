@@ -8,6 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from sklearn.datasets import load_digits, load_iris
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
@@ -64,6 +66,27 @@ def test_a_counterfactual_keeps_to_grid_and_bounds():
     assert slope(found.values[None])[0].argmax() == 1
     # One whole step nearer on the line would not have been another class.
     assert found.values[0] in (-2.0, -1.0) or found.values[1] != 3.0
+
+
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 500), ball=st.sampled_from(["auto", "dense", "random"]))
+def test_a_counterfactual_is_another_class_and_no_farther_than_the_search(seed, ball):
+    random = np.random.default_rng(seed)
+    inner, outer = random.normal(size=(5, 12)), random.normal(size=(12, 3))
+
+    def model(x):
+        return np.tanh(x @ inner) @ outer
+
+    point = random.normal(size=(1, 5))
+    common = {"radius": 0.4, "scale": None, "ball": ball, "steps": 30, "seed": seed}
+    search = ah.adversarial_search(model, point, **common)
+    found, _ = nearest_counterfactual(model, point, **common)
+    assert (found is not None) == search.flipped[0]
+    if found is not None:
+        assert found.distance <= np.linalg.norm(search.end()[0] - point[0]) + 1e-12
+        label = model(found.values[None])[0].argmax()
+        assert str(label) == found.label
+        assert label != search.labels[0, 0]
 
 
 def test_no_other_decision_is_none():

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+import torch
 from scipy.stats import binom, norm
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
@@ -112,6 +113,18 @@ def test_batches_change_nothing(ball):
         other = ah.nstep_robustness(bumps, POINTS, kind=kind, batch_size=3, **common)
         np.testing.assert_allclose(one.values, other.values, rtol=1e-12)
         np.testing.assert_allclose(one.errors, other.errors, rtol=1e-9)
+
+
+def test_torch_says_the_same_as_numpy():
+    def model(x):
+        return torch.stack([torch.sin(2 * x[:, 0]), torch.cos(x[:, 1]), torch.tanh(x).sum(1)], 1)
+
+    common = {"radius": 0.2, "scale": None, "ball": "dense"}
+    one = ah.nstep_robustness(bumps, POINTS, **common)
+    other = ah.nstep_robustness(model, torch.tensor(POINTS), **common)
+    np.testing.assert_allclose(one.values, other.values, rtol=1e-6)
+    table = stability.class_table(model, torch.tensor(POINTS), **common)
+    assert sum(row.points for row in table.rows) == 40
 
 
 def test_the_papers_metric():

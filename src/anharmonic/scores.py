@@ -6,7 +6,6 @@ it cost and the settings to do it again. It knows nothing of models.
 
 from __future__ import annotations
 
-import html
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -216,12 +215,7 @@ class Scores:
             "ball": self.settings.get("ball", "–"),
             "model": self.settings.get("model", "–"),
         }
-        rows = "".join(
-            f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
-            f"<td>{html.escape(str(cell))}</td></tr>"
-            for name, cell in cells.items()
-        )
-        return f"<table>{rows}</table>"
+        return tables.facts(cells)
 
     def to_arrow(self) -> Any:
         """The points as a pyarrow Table, settings in its metadata."""

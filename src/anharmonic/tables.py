@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import html
 import json
 import os
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
@@ -13,7 +15,7 @@ import numpy as np
 from anharmonic.errors import InputError
 from anharmonic.files import whole_file
 
-__all__ = ["Backend", "arrow", "column", "frame", "load", "save"]
+__all__ = ["Backend", "arrow", "column", "facts", "frame", "load", "save"]
 
 FORMAT = 1
 Backend = Literal["pandas", "polars", "pyarrow"]
@@ -41,6 +43,16 @@ def frame(table: Any, backend: Backend | None = None) -> Any:
 
         return polars.from_arrow(table)
     return table
+
+
+def facts(cells: Mapping[str, object]) -> str:
+    """Names and what they are, as an HTML table for notebooks."""
+    rows = "".join(
+        f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
+        f"<td>{html.escape(str(cell))}</td></tr>"
+        for name, cell in cells.items()
+    )
+    return f"<table>{rows}</table>"
 
 
 def save(table: Any, path: str | os.PathLike[str]) -> Path:

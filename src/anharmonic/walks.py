@@ -6,12 +6,11 @@ point on it can be made again without having been kept.
 
 from __future__ import annotations
 
-import html
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace, device
@@ -19,10 +18,10 @@ from array_api_compat import array_namespace, device
 from anharmonic import balls, tables
 from anharmonic.deviation import Segment, around
 from anharmonic.errors import SettingsError
-from anharmonic.moments import share_interval
+from anharmonic.moments import Rate
 from anharmonic.protocols import Array, Ball, Floats, Integers
 
-__all__ = ["Rate", "Search", "Stride", "walking_ball"]
+__all__ = ["Search", "Stride", "walking_ball"]
 
 COLUMNS = ("start", "choice", "label", "margin", "gamma", "flip", "queries")
 
@@ -41,9 +40,19 @@ def walking_ball(ball: str | Ball, dimension: int, directions: int, climb: str) 
             f"the ball has {ball.dimension} dimensions and {dimension} columns move: "
             f"build it with {dimension}"
         )
-    if climb == "random" and not ball.fresh and isinstance(ball, balls.Directions):
-        return balls.sampled(ball, 2 if ball.paired else 1)
-    return ball
+    drawn = ball.count // 2 if ball.paired else ball.count
+    if climb == "gamma" and ball.fresh and drawn < 2:
+        raise SettingsError(
+            "climbing gamma chooses on one half of the directions and scores on the other: "
+            f"{drawn} cannot be halved, ask for more with directions="
+        )
+    if climb != "random" or ball.fresh:
+        return ball
+    if not isinstance(ball, balls.Directions):
+        raise SettingsError(
+            "a random walk needs a ball that draws anew: build it with balls.sampled"
+        )
+    return balls.sampled(ball, 2 if ball.paired else 1)
 
 
 @dataclass(frozen=True)
@@ -93,17 +102,6 @@ class Stride:
         inside = np.ceil(low / cell - 1e-9) * cell, np.floor(high / cell + 1e-9) * cell
         edges = (np.where(whole, near, far) for near, far in zip(inside, (low, high), strict=True))
         return xp.clip(on_grid, *(xp.asarray(edge, **like) for edge in edges))
-
-
-class Rate(NamedTuple):
-    """A share of points and its interval (Clopper and Pearson)."""
-
-    value: float
-    low: float
-    high: float
-
-    def __str__(self) -> str:
-        return f"{self.value:.1%} [{self.low:.1%}, {self.high:.1%}]"
 
 
 @dataclass(frozen=True, repr=False)
@@ -163,10 +161,7 @@ class Search:
     @property
     def rate(self) -> Rate:
         """The share of points that flipped, among those that were asked for."""
-        many, hits = int(self._begun.sum()), int(self.flipped.sum())
-        if not many:
-            return Rate(float("nan"), 0.0, 1.0)
-        return Rate(hits / many, *share_interval(hits, many))
+        return Rate.of(int(self.flipped.sum()), int(self._begun.sum()))
 
     def path(self, row: int) -> Array:
         """Every place of one walk, its start first: (steps taken + 1, …)."""
@@ -254,12 +249,7 @@ class Search:
             "queries": f"{int(self.queries.sum()):,}",
             **{name: self.settings[name] for name in ("climb", "ball", "radius", "model")},
         }
-        rows = "".join(
-            f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
-            f"<td>{html.escape(str(cell))}</td></tr>"
-            for name, cell in cells.items()
-        )
-        return f"<table>{rows}</table>"
+        return tables.facts(cells)
 
     def to_frame(self, backend: tables.Backend | None = None) -> Any:
         """One row a point: classes and margins before and after, first flip, steps, queries."""

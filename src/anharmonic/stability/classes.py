@@ -12,10 +12,10 @@ from anharmonic import tables
 from anharmonic.ascent import StepArguments, set_out
 from anharmonic.errors import PointsError, SettingsError
 from anharmonic.margins import of_classes, probabilities_of
-from anharmonic.moments import Estimate, Moments, share_interval
+from anharmonic.moments import Estimate, Moments, Rate
 from anharmonic.protocols import Floats, Integers
 from anharmonic.stability.surroundings import Surroundings, surroundings
-from anharmonic.walks import Rate, Search
+from anharmonic.walks import Search
 
 __all__ = ["ClassRow", "ClassTable", "class_table", "softmax_of_means"]
 
@@ -165,7 +165,7 @@ def _mean(values: Floats) -> Estimate:
 
 
 def _rate(hits: Any) -> Rate:
-    return Rate(float(hits.mean()), *share_interval(int(hits.sum()), len(hits)))
+    return Rate.of(int(hits.sum()), len(hits))
 
 
 def _positions(labels: Any, names: list[str], many: int) -> Integers:
