@@ -53,6 +53,11 @@ class Scores:
         return len(self.values)
 
     @property
+    def started(self) -> bool:
+        """Whether any point is measured."""
+        return bool((self.turns > 0).any())
+
+    @property
     def complete(self) -> bool:
         return bool(np.isfinite(self.values).all())
 

@@ -149,19 +149,20 @@ class Search:
         return np.asarray(self.taken - (self.choices >= 0).sum(axis=1))
 
     @property
+    def started(self) -> bool:
+        """Whether any point was asked for."""
+        return bool((self.labels >= 0).any())
+
+    @property
     def complete(self) -> bool:
         """Whether every walk went on to its flip or its last step."""
         stopped = self.flipped & bool(self.settings["stop"])
-        return bool((stopped | (self.taken == self.settings["steps"])).all() and self._begun.all())
-
-    @property
-    def _begun(self) -> Any:
-        return self.labels[:, 0] >= 0
+        return bool((stopped | (self.taken == self.settings["steps"])).all())
 
     @property
     def rate(self) -> Rate:
         """The share of points that flipped, among those that were asked for."""
-        return Rate.of(int(self.flipped.sum()), int(self._begun.sum()))
+        return Rate.of(int(self.flipped.sum()), int((self.labels[:, 0] >= 0).sum()))
 
     def path(self, row: int) -> Array:
         """Every place of one walk, its start first: (steps taken + 1, …)."""

@@ -14,6 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from anharmonic.ascent import adversarial_search
+from anharmonic.cli.measure import keep
 from anharmonic.cli.options import (
     Ball,
     Bounds,
@@ -38,7 +39,7 @@ from anharmonic.cli.options import (
     scale_value,
     split,
 )
-from anharmonic.cli.show import plain, progress_bar, tell
+from anharmonic.cli.show import plain, progress_bar
 from anharmonic.errors import ModelError, SettingsError
 from anharmonic.files import read_data
 from anharmonic.regions import points
@@ -116,7 +117,7 @@ def search_command(
                     batch_size=batch_size,
                 )
         except (ModelError, KeyboardInterrupt) as stopped:
-            _keep(getattr(stopped, "partial", None), target)
+            keep(getattr(stopped, "partial", None), target)
             raise
         if target is not None:
             search.save(target)
@@ -130,17 +131,6 @@ def search_command(
 def _target(out: Path | None, climb: Way, many: int) -> Path | None:
     """One file a climb: search.parquet, or search-margin.parquet where there are several."""
     return out if out is None or many == 1 else out.with_stem(f"{out.stem}-{climb.value}")
-
-
-def _keep(partial: Search | None, target: Path | None) -> None:
-    """Save what was found, and say how to go on."""
-    if partial is None or not (partial.labels >= 0).any():
-        return
-    if target is None:
-        tell("What was found is lost: give --out to keep it next time.")
-        return
-    kept = partial.save(target.with_suffix(".partial.parquet"))
-    tell(f"What was found is kept. Go on with: --resume {kept}")
 
 
 def _table(found: list[Search]) -> Table:
