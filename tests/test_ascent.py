@@ -319,6 +319,12 @@ def test_a_ball_of_your_own_is_not_in_the_file(tmp_path):
     with pytest.raises(SettingsError, match="ball of your own"):
         again.path(0)
     np.testing.assert_array_equal(dataclasses.replace(again, ball=own).path(0), found.path(0))
+    common = {"radius": 0.1, "scale": None, "ball": own, "steps": 9, "stop": False}
+    short = ah.adversarial_search(slope, POINTS, budget=60, **common)
+    kept = ah.Search.load(short.save(tmp_path / "short.parquet"))
+    whole = ah.adversarial_search(slope, POINTS, **common)
+    rest = ah.adversarial_search(slope, POINTS, resume=kept, **common)
+    np.testing.assert_array_equal(rest.margins, whole.margins)
     walk = ah.adversarial_search(
         slope, POINTS, radius=0.1, scale=None, ball=own, climb="random", steps=30
     )

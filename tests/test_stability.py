@@ -172,6 +172,10 @@ def test_ever_comes_before_the_end():
     chances = ah.nstep_robustness(slope, points, event="ever", **common)
     assert chances.values.mean() == pytest.approx(ever.rates.mean(), abs=0.1)
     assert ever.queries < end.queries
+    with pytest.raises(SettingsError, match="give both the same"):
+        stability.calibration(chances, end)
+    walked = ah.adversarial_search(slope, points, climb="random", **common)
+    assert stability.calibration(chances, walked).counts.sum() == 200
 
 
 def test_a_calibrated_predictor_is_found_to_be():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -56,7 +57,9 @@ class Walkers:
         self.flips[:], self.queries[:] = before.flips, before.queries
         moved = np.flatnonzero((before.choices >= 0).any(axis=1))
         if len(moved):
-            ends = before.end(moved).reshape(len(moved), -1)
+            # A file does not hold a ball of the caller's own, who has given it again.
+            again = replace(before, ball=self.climber.stride.ball)
+            ends = again.end(moved).reshape(len(moved), -1)
             here = self.positions
             there = array_namespace(here).asarray(ends, dtype=here.dtype, device=device(here))
             here[moved.tolist()] = there

@@ -15,17 +15,19 @@ from anharmonic.moments import Estimate, Moments, share_interval
 from anharmonic.protocols import Floats, Integers
 from anharmonic.randomness import generator
 from anharmonic.scores import Scores
-from anharmonic.stability.nstep import STABLE, Event
+from anharmonic.stability.nstep import FLIP, STABLE, Event
 from anharmonic.walks import Search
 
 __all__ = ["Calibration", "Observed", "calibration", "observed_flips"]
 
 
 class Observed(NamedTuple):
-    """Which of some random walks flipped, (points, walks), and what they cost."""
+    """Which of some random walks flipped, (points, walks), what they cost, and what counted."""
 
     flips: Any
     queries: int
+    steps: int
+    event: Event
 
     @property
     def rates(self) -> Floats:
@@ -64,7 +66,7 @@ def observed_flips(
             search.flipped if event == "ever" else search.labels[:, -1] != search.labels[:, 0]
         )
         queries += int(search.queries.sum())
-    return Observed(np.stack(flips, axis=1), queries)
+    return Observed(np.stack(flips, axis=1), queries, steps, event)
 
 
 @dataclass(frozen=True, repr=False)
@@ -125,6 +127,7 @@ def calibration(scores: Scores, observed: Observed | Search | Any, bins: int = 1
     `observed` from `observed_flips`, a search, or an array of flips (points,) or (points, walks).
     """
     chance = 1 - scores.values if scores.metric == STABLE else scores.values
+    _same_event(scores, observed)
     flips = _flips(observed)
     if len(flips) != len(chance) or bins < 1:
         raise SettingsError(
@@ -150,6 +153,21 @@ def calibration(scores: Scores, observed: Observed | Search | Any, bins: int = 1
         brier=Estimate(float(squares.mean), float(squares.error)),
         constant=rate * (1 - rate),
     )
+
+
+def _same_event(scores: Scores, observed: Any) -> None:
+    """Refuse to hold a chance against something else than it was the chance of."""
+    if isinstance(observed, Search):
+        observed = Observed(None, 0, observed.settings["steps"], "ever")
+    known = scores.settings
+    if not isinstance(observed, Observed) or "steps" not in known:
+        return
+    drift = scores.metric == FLIP
+    if known["steps"] != observed.steps or (drift and known["event"] != observed.event):
+        raise SettingsError(
+            f"the scores are for {known['steps']} steps and the event {known['event']!r}, and "
+            f"{observed.steps} steps and {observed.event!r} were observed: give both the same"
+        )
 
 
 def _flips(observed: Observed | Search | Any) -> Any:
