@@ -8,7 +8,10 @@ import anharmonic as ah
 
 NAMES = {
     "AnharmonicError",
+    "GammaMap",
     "Scores",
+    "Search",
+    "adversarial_search",
     "as_model",
     "balls",
     "card",
@@ -16,14 +19,17 @@ NAMES = {
     "compare",
     "contributions",
     "errors",
+    "explain",
     "gamma",
     "gate",
     "images",
     "measured_like",
+    "nstep_robustness",
     "plan",
     "plots",
     "regions",
     "report",
+    "stability",
     "sweep",
     "tracking",
     "workers",
@@ -57,6 +63,6 @@ def test_everything_public_is_documented():
     for name in NAMES:
         assert inspect.getdoc(getattr(ah, name))
     rooms = (ah.balls, ah.regions, ah.workers, ah.errors, ah.plots, ah.report, ah.gate, ah.card)
-    for room in (*rooms, ah.tracking):
+    for room in (*rooms, ah.tracking, ah.stability):
         for name in room.__all__:
             assert inspect.getdoc(getattr(room, name)), name

@@ -7,21 +7,39 @@
 True
 """
 
-from anharmonic import balls, card, errors, gate, images, plots, regions, report, tracking, workers
+from anharmonic import (
+    balls,
+    card,
+    errors,
+    gate,
+    images,
+    plots,
+    regions,
+    report,
+    stability,
+    tracking,
+    workers,
+)
+from anharmonic.ascent import adversarial_search
 from anharmonic.comparison import compare, sweep
 from anharmonic.errors import AnharmonicError
-from anharmonic.explanation import contributions
+from anharmonic.explanation import contributions, explain
 from anharmonic.meanvalue import gamma
 from anharmonic.models import as_model
 from anharmonic.offline import collect, plan
 from anharmonic.repetition import measured_like
 from anharmonic.scores import Scores
+from anharmonic.stability import GammaMap, nstep_robustness
+from anharmonic.walks import Search
 
 __version__ = "0.1.0"
 
 __all__ = [
     "AnharmonicError",
+    "GammaMap",
     "Scores",
+    "Search",
+    "adversarial_search",
     "as_model",
     "balls",
     "card",
@@ -29,14 +47,17 @@ __all__ = [
     "compare",
     "contributions",
     "errors",
+    "explain",
     "gamma",
     "gate",
     "images",
     "measured_like",
+    "nstep_robustness",
     "plan",
     "plots",
     "regions",
     "report",
+    "stability",
     "sweep",
     "tracking",
     "workers",

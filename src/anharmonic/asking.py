@@ -13,7 +13,7 @@ from anharmonic.errors import OutputError, listed
 from anharmonic.protocols import Array, Floats, Integers, Model
 from anharmonic.regions import Region
 
-__all__ = ["LARGEST_CALL", "Pace", "Question", "answers", "pace_for"]
+__all__ = ["LARGEST_CALL", "Pace", "Question", "answers", "on_host", "pace_for"]
 
 LARGEST_CALL = 32768
 SIZES = {512: 3, 2048: 3, 8192: 2, LARGEST_CALL: 1}
@@ -163,7 +163,7 @@ def _asked(question: Question, points: Array, rows: Integers) -> Floats:
 def _numbers(answer: Array, wanted: int) -> Floats:
     """One row of numbers for each point, or an error that says what came instead."""
     try:
-        outputs = _on_host(answer)
+        outputs = on_host(answer)
     except (TypeError, ValueError) as problem:
         raise OutputError(
             "the model's answers are not numbers: choose what to measure with output=, "
@@ -177,7 +177,7 @@ def _numbers(answer: Array, wanted: int) -> Floats:
     return outputs
 
 
-def _on_host(answer: Array) -> Floats:
+def on_host(answer: Array) -> Floats:
     """Numbers in main memory, as precise as they came: what keeps them makes them float64."""
     if is_torch_array(answer):
         tensor = to_device(answer.detach(), "cpu")

@@ -159,7 +159,8 @@ def _waves(draw: Draw, indices: Array, dimension: int, constant: bool) -> Array:
     single = ((frequency == 0) | (2 * frequency == dimension))[..., None]
     cosine = (order % 2 == 1)[..., None] | single
     wave = xp.where(cosine, xp.cos(angle), xp.sin(angle)) * (2 / dimension) ** 0.5
-    return xp.where(single, wave * 0.5**0.5, wave)[None, ...]
+    waves = xp.where(single, wave * 0.5**0.5, wave)
+    return waves if indices.ndim == 2 else waves[None, ...]
 
 
 def fixed(vectors: Floats, name: str = "fixed") -> Directions:
@@ -172,7 +173,8 @@ def fixed(vectors: Floats, name: str = "fixed") -> Directions:
 
 def _fixed(draw: Draw, indices: Array, matrix: Floats) -> Array:
     xp = array_namespace(draw.like)
-    return xp.asarray(matrix, dtype=draw.like.dtype, device=device(draw.like))[indices][None, ...]
+    vectors = xp.asarray(matrix, dtype=draw.like.dtype, device=device(draw.like))[indices]
+    return vectors if indices.ndim == 2 else vectors[None, ...]
 
 
 def pairs(ball: Directions) -> Directions:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 from array_api_compat import array_namespace, device, is_numpy_array
@@ -24,7 +24,37 @@ CHUNK_BYTES = 1 << 23
 BLOCK = 16384
 """Points whose directions are drawn at once: what they need should stay in the caches."""
 
-__all__ = ["Part", "Segment", "Sphere", "Task", "chunk_size", "measured", "neighbourhood"]
+__all__ = [
+    "Part",
+    "Reach",
+    "Segment",
+    "Sphere",
+    "Task",
+    "around",
+    "chunk_size",
+    "measured",
+    "neighbourhood",
+    "placed",
+]
+
+
+class Reach(Protocol):
+    """How neighbours are made: in which directions, how far, within which bounds."""
+
+    @property
+    def ball(self) -> Ball: ...
+
+    @property
+    def radius(self) -> float: ...
+
+    @property
+    def units(self) -> Floats: ...
+
+    @property
+    def limits(self) -> tuple[Floats, Floats] | None: ...
+
+    @property
+    def seed(self) -> int: ...
 
 
 @dataclass(frozen=True)
@@ -128,39 +158,53 @@ def neighbourhood(
     sphere: Sphere, rows: Integers, segments: list[Segment], centres: int
 ) -> tuple[Array, int]:
     """Points to ask for, (rows, centres + directions, n), and how many the bounds moved."""
-    start = _chunk(sphere.region.values, rows)
+    return around(sphere, placed(sphere.question, rows), rows, segments, centres)
+
+
+def placed(question: Question, rows: Integers) -> Array:
+    """Some rows of the region (rows, n), where the model lives and in its precision."""
+    start = _chunk(question.region.values, rows)
     # A table's columns are put together on the host, whatever the model.
-    start = start if sphere.region.is_table else sphere.question.model.place(start)
+    return start if question.region.is_table else question.model.place(start)
+
+
+def around(
+    reach: Reach, start: Array, rows: Integers, segments: list[Segment], centres: int = 0
+) -> tuple[Array, int]:
+    """Neighbours of any points `start` (rows, n), with the directions those rows get.
+
+    (rows, centres + directions, n), and how many the bounds moved.
+    """
     xp = array_namespace(start)
-    width = sum(stop - first for _, first, stop in segments) * (2 if sphere.ball.paired else 1)
-    shape = (len(rows), centres + width, sphere.region.dimension)
+    width = sum(stop - first for _, first, stop in segments) * (2 if reach.ball.paired else 1)
+    shape = (len(rows), centres + width, start.shape[1])
     points = xp.empty(shape, dtype=start.dtype, device=device(start))
     points[:, :centres] = start[:, None, :]
     block = max(1, BLOCK // max(1, width))
     for low in range(0, len(rows), block):
         few = slice(low, low + block)
-        _fill(sphere, start[few], rows[few], segments, points[few, centres:])
-    if sphere.limits is None:
+        _fill(reach, start[few], rows[few], segments, points[few, centres:])
+    if reach.limits is None:
         return points, 0
-    low, high = (_like(limit, start) for limit in sphere.limits)
+    low, high = (_like(limit, start) for limit in reach.limits)
     cut = (points < low) | (points > high)
     return xp.clip(points, low, high), int(xp.sum(xp.any(cut, axis=-1)))
 
 
 def _fill(
-    sphere: Sphere, start: Array, rows: Integers, segments: list[Segment], points: Array
+    reach: Reach, start: Array, rows: Integers, segments: list[Segment], points: Array
 ) -> None:
     """Write the neighbours of a few rows where they belong."""
     xp = array_namespace(start)
-    reach = _like(sphere.radius * sphere.units, start)
+    lengths = _like(reach.radius * reach.units, start)
     at = 0
     for (first, stop), same in groupby(segments, key=lambda segment: segment[1:]):
         turns = np.array([segment.turn for segment in same])
         pairs = np.tile(rows, len(turns)), np.repeat(turns, len(rows))
         indices = xp.arange(first, stop, dtype=xp.int64, device=device(start))
-        steps = sphere.ball.draw(Draw(sphere.seed, *pairs, start), indices)
-        steps *= reach
-        at = _spread(xp, start, steps, len(turns), sphere.ball.paired, points, at)
+        steps = reach.ball.draw(Draw(reach.seed, *pairs, start), indices)
+        steps *= lengths
+        at = _spread(xp, start, steps, len(turns), reach.ball.paired, points, at)
 
 
 def _chunk(values: Array, rows: Integers) -> Array:

@@ -17,7 +17,7 @@ from scipy.special import betaincinv, ndtri, stdtrit
 
 from anharmonic.protocols import Floats
 
-__all__ = ["Estimate", "Moments", "half_widths", "share_interval", "welch"]
+__all__ = ["Estimate", "Moments", "Rate", "half_widths", "share_interval", "welch"]
 
 
 class Estimate(NamedTuple):
@@ -112,6 +112,28 @@ def share_interval(hits: int, count: int, level: float = 0.95) -> tuple[float, f
     low = 0.0 if hits == 0 else float(betaincinv(hits, count - hits + 1, tail))
     high = 1.0 if hits == count else float(betaincinv(hits + 1, count - hits, 1 - tail))
     return low, high
+
+
+class Rate(NamedTuple):
+    """A share and its 95% interval (Clopper and Pearson).
+
+    >>> print(Rate.of(3, 4))
+    75.0% [19.4%, 99.4%]
+    """
+
+    value: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, hits: int, count: int) -> Rate:
+        """The share of `hits` in `count`; unknown where nothing was counted."""
+        if not count:
+            return cls(float("nan"), 0.0, 1.0)
+        return cls(hits / count, *share_interval(hits, count))
+
+    def __str__(self) -> str:
+        return f"{self.value:.1%} [{self.low:.1%}, {self.high:.1%}]"
 
 
 def _divided(values: Any, by: Any) -> Any:

@@ -6,25 +6,21 @@ it cost and the settings to do it again. It knows nothing of models.
 
 from __future__ import annotations
 
-import html
-import json
 import os
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from scipy.special import gammaln
 
-from anharmonic.errors import InputError, SettingsError
-from anharmonic.files import whole_file
+from anharmonic import tables
+from anharmonic.errors import SettingsError
 from anharmonic.moments import Estimate, Moments, half_widths
 from anharmonic.protocols import Floats, Integers
 
 __all__ = ["Scores", "mean_coordinate"]
 
-FORMAT = 1
 COLUMNS = ("value", "error", "squared", "signed", "output", "turns")
 
 
@@ -55,6 +51,11 @@ class Scores:
 
     def __len__(self) -> int:
         return len(self.values)
+
+    @property
+    def started(self) -> bool:
+        """Whether any point is measured."""
+        return bool((self.turns > 0).any())
 
     @property
     def complete(self) -> bool:
@@ -229,69 +230,28 @@ class Scores:
             "ball": self.settings.get("ball", "–"),
             "model": self.settings.get("model", "–"),
         }
-        rows = "".join(
-            f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
-            f"<td>{html.escape(str(cell))}</td></tr>"
-            for name, cell in cells.items()
-        )
-        return f"<table>{rows}</table>"
+        return tables.facts(cells)
 
     def to_arrow(self) -> Any:
         """The points as a pyarrow Table, settings in its metadata."""
-        import pyarrow as pa
-
         arrays = (self.values, self.errors, self.squared, self.signed, self.outputs, self.turns)
-        columns = {
-            name: _listed(array) if array.ndim == 2 else pa.array(array)
-            for name, array in zip(COLUMNS, arrays, strict=True)
-        }
-        about = {
-            "format": FORMAT,
-            "metric": self.metric,
-            "queries": self.queries,
-            "settings": self.settings,
-        }
-        return pa.table(columns).replace_schema_metadata({"anharmonic": json.dumps(about)})
+        about = {"metric": self.metric, "queries": self.queries, "settings": self.settings}
+        return tables.arrow(dict(zip(COLUMNS, arrays, strict=True)), about)
 
-    def to_frame(self, backend: Literal["pandas", "polars", "pyarrow"] | None = None) -> Any:
+    def to_frame(self, backend: tables.Backend | None = None) -> Any:
         """One row a point, as the first installed of pandas, polars and pyarrow, or as told."""
-        table = self.to_arrow()
-        chosen = backend or next(
-            (name for name in ("pandas", "polars") if find_spec(name)), "pyarrow"
-        )
-        if chosen == "pandas":
-            return table.to_pandas()
-        if chosen == "polars":
-            import polars
-
-            return polars.from_arrow(table)
-        return table
+        return tables.frame(self.to_arrow(), backend)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write Parquet, whole or not at all."""
-        import pyarrow.parquet as pq
-
-        with whole_file(path) as temporary:
-            pq.write_table(self.to_arrow(), temporary)
-        return Path(path)
+        return tables.save(self.to_arrow(), path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Scores:
         """Read what `save` wrote."""
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        try:
-            table = pq.read_table(path)
-            about = json.loads((table.schema.metadata or {})[b"anharmonic"])
-        except (OSError, pa.ArrowInvalid, KeyError, ValueError) as problem:
-            raise InputError(
-                f"{path} holds no scores: give a file written by Scores.save or --out"
-            ) from problem
-        if about["format"] > FORMAT:
-            raise InputError(f"{path} was written by a newer version: upgrade anharmonic")
+        table, about = tables.load(path, "scores", "Scores.save or --out")
         values, errors, squared, signed, outputs, turns = (
-            _unlisted(table[name]) for name in COLUMNS
+            tables.column(table, name) for name in COLUMNS
         )
         return cls(
             metric=about["metric"],
@@ -320,18 +280,3 @@ def mean_coordinate(dimension: int) -> float:
     """
     logarithm = gammaln(dimension / 2) - gammaln((dimension + 1) / 2)
     return float(np.exp(logarithm) / np.sqrt(np.pi))
-
-
-def _listed(matrix: Any) -> Any:
-    import pyarrow as pa
-
-    return pa.FixedSizeListArray.from_arrays(pa.array(matrix.ravel()), matrix.shape[1])
-
-
-def _unlisted(column: Any) -> Any:
-    import pyarrow as pa
-
-    if pa.types.is_fixed_size_list(column.type):
-        flat = column.combine_chunks().flatten().to_numpy(zero_copy_only=False)
-        return np.asarray(flat).reshape(len(column), column.type.list_size)
-    return np.array(column.to_numpy())

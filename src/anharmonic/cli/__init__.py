@@ -10,9 +10,11 @@ from anharmonic.cli.card import card_command
 from anharmonic.cli.check import check_command
 from anharmonic.cli.compare import compare_command
 from anharmonic.cli.demo import demo
+from anharmonic.cli.explain import explain_command
 from anharmonic.cli.measure import measure
 from anharmonic.cli.report import report_command
 from anharmonic.cli.reproduce import reproduce
+from anharmonic.cli.search import search_command
 from anharmonic.cli.show import complain
 from anharmonic.cli.sweep import sweep_command
 from anharmonic.errors import AnharmonicError
@@ -31,6 +33,8 @@ app.command("check")(check_command)
 app.command("compare")(compare_command)
 app.command("sweep")(sweep_command)
 app.command("report")(report_command)
+app.command("search")(search_command)
+app.command("explain")(explain_command)
 app.command("demo")(demo)
 app.add_typer(reproduce, name="reproduce")
 

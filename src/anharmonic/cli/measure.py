@@ -42,6 +42,7 @@ from anharmonic.meanvalue import gamma
 from anharmonic.offline import collect, plan
 from anharmonic.regions import points
 from anharmonic.scores import Scores
+from anharmonic.walks import Search
 
 __all__ = ["keep", "measure"]
 
@@ -168,9 +169,9 @@ def collect_command(
     show_scores(scores, as_json)
 
 
-def keep(partial: Scores | None, out: Path | None) -> None:
+def keep(partial: Scores | Search | None, out: Path | None) -> None:
     """Save what was finished, and say how to go on."""
-    if partial is None or not (partial.turns > 0).any():
+    if partial is None or not partial.started:
         return
     if out is None:
         tell("What was finished is lost: give --out to keep it next time.")

@@ -24,10 +24,12 @@ __all__ = [
     "Count",
     "Data",
     "Drop",
+    "Grid",
     "Json",
     "ModelOption",
     "Moving",
     "NamedModels",
+    "OneModel",
     "Out",
     "OutputOption",
     "Place",
@@ -88,6 +90,11 @@ Out = Annotated[Path | None, typer.Option(help="Write the scores here, as Parque
 Count = Annotated[int | None, typer.Option(min=1)]
 NamedModels = Annotated[list[str], typer.Argument(help="NAME=MODEL, as often as there are models.")]
 Rotations = Annotated[int, typer.Option(min=0, help="Independent copies of the ball.")]
+OneModel = Annotated[
+    str,
+    typer.Argument(help="A file, module:function, models:/… or a v2 server's URL, as for gamma."),
+]
+Grid = Annotated[float | None, typer.Option(help="Round features to multiples: 1 for grey levels.")]
 Trust = Annotated[bool, typer.Option(help="Allow files that run code when read.")]
 
 

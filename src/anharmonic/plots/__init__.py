@@ -13,16 +13,22 @@ or `save` it as PNG, SVG, HTML or JSON without a network. Needs `anharmonic[plot
 
 from anharmonic.plots.components import projection
 from anharmonic.plots.curves import distribution, radius_curve
+from anharmonic.plots.explained import explanation
 from anharmonic.plots.files import save
+from anharmonic.plots.gammamaps import gamma_map
 from anharmonic.plots.maps import decision_regions
 from anharmonic.plots.points import contributions, worst_points
+from anharmonic.plots.strips import search_strip
 
 __all__ = [
     "contributions",
     "decision_regions",
     "distribution",
+    "explanation",
+    "gamma_map",
     "projection",
     "radius_curve",
     "save",
+    "search_strip",
     "worst_points",
 ]

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from anharmonic.explanation import Contributions
+from anharmonic.explanation import Contributions, titled
 from anharmonic.moments import Estimate
 from anharmonic.plots.named import output_text
 from anharmonic.plots.style import BARS, REST, blank, finished, graph_objects, short, text
@@ -83,7 +83,7 @@ def _shares_at(row: int, region: Region | None, found: Contributions | None) -> 
         return None
     known = {} if region is None else dict(_values(region, row, most=None))
     return [
-        each._replace(name=_titled(each.name), value=known.get(_titled(each.name), ""))
+        each._replace(name=titled(each.name), value=known.get(titled(each.name), ""))
         for each in shares(found.names, found.of(row), SHOWN)
     ]
 
@@ -91,14 +91,9 @@ def _shares_at(row: int, region: Region | None, found: Contributions | None) -> 
 def _values(region: Region, row: int, most: int | None = 4) -> list[tuple[str, str]]:
     """The first features of a row that move, as text."""
     return [
-        (_titled(name), f"{float(region.values[row, index]):.4g}")
+        (titled(name), f"{float(region.values[row, index]):.4g}")
         for index, name in enumerate(region.columns[:most])
     ]
-
-
-def _titled(name: str) -> str:
-    """A column's name; the columns of an array have only numbers."""
-    return f"feature {name}" if name.isdigit() else name
 
 
 def worst_points(
@@ -174,7 +169,7 @@ def contributions(found: Contributions, row: int | None = None, most: int = 12) 
         gridcolor="white",
         # Places rather than names: two long names may be shortened to the same text.
         tickvals=list(range(len(listed))),
-        ticktext=[short(_titled(each.name), 28) for each in listed],
+        ticktext=[short(titled(each.name), 28) for each in listed],
     )
     caption = (
         f"Shares of {len(found.names)} features at radius {found.radius:.4g}; they add up to "

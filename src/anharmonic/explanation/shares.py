@@ -23,7 +23,7 @@ from anharmonic.regions import as_region
 from anharmonic.scaling import limits, radius_of, scaled
 from anharmonic.scores import Scores
 
-__all__ = ["Contributions", "contributions", "worst_contributions"]
+__all__ = ["Contributions", "contributions", "titled", "worst_contributions"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -145,6 +145,15 @@ def worst_contributions(
         limit=limit,
         seed=settings["seed"],
     )
+
+
+def titled(name: str) -> str:
+    """A column's name; the columns of an array have only numbers.
+
+    >>> titled("3"), titled("age")
+    ('feature 3', 'age')
+    """
+    return f"feature {name}" if name.isdigit() else name
 
 
 def _shareable(reduction: Reduction) -> Reduction:

@@ -1,0 +1,165 @@
+"""`anharmonic search`: how many decisions a few steps change, by every way of climbing."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from anharmonic.ascent import adversarial_search
+from anharmonic.cli.measure import keep
+from anharmonic.cli.options import (
+    Ball,
+    Bounds,
+    Columns,
+    Count,
+    Data,
+    Drop,
+    Grid,
+    Json,
+    Moving,
+    OneModel,
+    OutputOption,
+    Radius,
+    Reference,
+    Scale,
+    Trust,
+    chosen,
+    load,
+    pair,
+    radius_value,
+    reference_data,
+    scale_value,
+    split,
+)
+from anharmonic.cli.show import plain, progress_bar
+from anharmonic.errors import ModelError, SettingsError
+from anharmonic.files import read_data
+from anharmonic.regions import points
+from anharmonic.walks import Search
+
+__all__ = ["search_command"]
+
+
+class Way(StrEnum):
+    """Where a walk goes."""
+
+    margin = "margin"
+    output = "output"
+    gamma = "gamma"
+    random = "random"
+
+
+def search_command(
+    model: OneModel,
+    data: Data = None,
+    climb: Annotated[
+        list[Way] | None, typer.Option(help="Where to go; several times to compare ways.")
+    ] = None,
+    steps: Annotated[int, typer.Option(min=1)] = 25,
+    radius: Radius = "auto",
+    ball: Ball = "auto",
+    directions: Annotated[int, typer.Option(min=1, help="Neighbours asked for at a step.")] = 20,
+    bounds: Bounds = None,
+    grid: Grid = None,
+    budget: Annotated[int | None, typer.Option(min=1, help="Queries for each climb.")] = None,
+    stop: Annotated[bool, typer.Option(help="End a walk at its first flip.")] = True,
+    output: OutputOption = None,
+    scale: Scale = "auto",
+    reference: Reference = None,
+    columns: Columns = None,
+    drop: Drop = None,
+    moving: Moving = None,
+    seed: int = 0,
+    batch_size: Count = None,
+    trust: Trust = False,
+    out: Annotated[Path | None, typer.Option(help="Write the search here, as Parquet.")] = None,
+    resume: Annotated[Path | None, typer.Option(help="An unfinished search to go on from.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Walk from each point until its class changes, and count."""
+    if data is None:
+        raise SettingsError("give --data, or see: anharmonic search --help")
+    climbs = climb or [Way.margin]
+    if resume is not None and len(climbs) > 1:
+        raise SettingsError("--resume goes on with one --climb: give the one it was made with")
+    asked = load(model, output, trust)
+    region = points(chosen(read_data(data), columns, drop), moving=split(moving))
+    found: list[Search] = []
+    for each in climbs:
+        target = _target(out, each, len(climbs))
+        try:
+            with progress_bar(quiet=as_json) as progress:
+                search = adversarial_search(
+                    asked,
+                    region,
+                    radius=radius_value(radius),
+                    steps=steps,
+                    ball=ball,
+                    directions=directions,
+                    climb=each.value,
+                    bounds=pair(bounds),
+                    grid=grid,
+                    budget=budget,
+                    stop=stop,
+                    scale=scale_value(scale),
+                    reference=reference_data(reference, columns, drop),
+                    resume=None if resume is None else Search.load(resume),
+                    seed=seed,
+                    progress=progress,
+                    batch_size=batch_size,
+                )
+        except (ModelError, KeyboardInterrupt) as stopped:
+            keep(getattr(stopped, "partial", None), target)
+            raise
+        if target is not None:
+            search.save(target)
+        found.append(search)
+    if as_json:
+        print(json.dumps(plain([each.summary() for each in found])))
+        return
+    Console(highlight=False).print(_table(found))
+
+
+def _target(out: Path | None, climb: Way, many: int) -> Path | None:
+    """One file a climb: search.parquet, or search-margin.parquet where there are several."""
+    return out if out is None or many == 1 else out.with_stem(f"{out.stem}-{climb.value}")
+
+
+def _table(found: list[Search]) -> Table:
+    settings = found[0].settings
+    table = Table(
+        title=f"flips of {escape(str(settings['model']))} in {settings['steps']} steps of radius "
+        f"{settings['radius']:.4g}, {len(found[0]):,} points"
+    )
+    table.add_column("climb")
+    heads = (
+        "flipped",
+        "95% interval",
+        "median first flip",
+        "went nowhere",
+        "queries",
+        "queries a flip",
+    )
+    for name in heads:
+        table.add_column(name, justify="right")
+    for each in found:
+        rate, flips = each.rate, each.flips[each.flipped]
+        queries = int(each.queries.sum())
+        table.add_row(
+            each.settings["climb"] + ("" if each.complete else " (unfinished)"),
+            f"{len(flips):,} ({rate.value:.1%})",
+            f"{rate.low:.1%} … {rate.high:.1%}",
+            f"{np.median(flips):g}" if len(flips) else "–",
+            f"{int(each.stuck.sum()):,}",
+            f"{queries:,}",
+            f"{queries / len(flips):,.0f}" if len(flips) else "–",
+        )
+    return table

@@ -1,0 +1,54 @@
+"""Points that are images: as pictures, with some of their pixels marked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from anharmonic.errors import SettingsError
+from anharmonic.plots.style import graph_objects
+from anharmonic.protocols import Floats
+
+__all__ = ["is_image", "marks", "picture", "pixels"]
+
+
+def is_image(shape: tuple[int, ...]) -> bool:
+    """Whether a point's shape is that of an image: (h, w), with 1 or 3 channels on either side."""
+    return len(shape) == 2 or (len(shape) == 3 and (shape[0] in (1, 3) or shape[2] in (1, 3)))
+
+
+def pixels(values: Any, shape: tuple[int, ...]) -> Floats:
+    """Values of one point as (height, width, channels)."""
+    if not is_image(shape):
+        raise SettingsError(
+            f"points of shape {shape} are no images: give (height, width), with 1 or 3 channels "
+            "before or after"
+        )
+    image = np.asarray(values, dtype=np.float64).reshape(shape)
+    if image.ndim == 2:
+        return image[:, :, None]
+    return image if image.shape[2] in (1, 3) else np.moveaxis(image, 0, 2)
+
+
+def picture(values: Any, shape: tuple[int, ...], low: float, high: float) -> Any:
+    """A trace that shows one point, its values from `low` (black) to `high` (white)."""
+    image = (pixels(values, shape) - low) / max(high - low, 1e-300)
+    bytes_ = np.clip(np.round(255 * image), 0, 255).astype(np.uint8)
+    return graph_objects().Image(
+        z=np.broadcast_to(bytes_, (*bytes_.shape[:2], 3)), hoverinfo="skip"
+    )
+
+
+def marks(before: Any, after: Any, shape: tuple[int, ...]) -> Any:
+    """A trace of rings around the pixels that differ."""
+    differs = (pixels(before, shape) != pixels(after, shape)).any(axis=2)
+    rows, columns = np.nonzero(differs)
+    return graph_objects().Scatter(
+        x=columns,
+        y=rows,
+        mode="markers",
+        showlegend=False,
+        marker={"symbol": "circle-open", "size": 9, "color": "#D55E00", "line": {"width": 2}},
+        hoverinfo="skip",
+    )

@@ -1,0 +1,134 @@
+"""The chance that N random steps change a decision, from one step around it."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Unpack, cast
+
+import numpy as np
+from scipy.special import log_ndtr, ndtr
+
+from anharmonic.ascent import StepArguments, set_out
+from anharmonic.errors import SettingsError
+from anharmonic.margins import of_classes, probabilities_of
+from anharmonic.protocols import Floats
+from anharmonic.scores import Scores
+from anharmonic.stability.surroundings import Surroundings, surroundings
+
+__all__ = ["FLIP", "STABLE", "Event", "flip_chance", "nstep_robustness"]
+
+Event = Literal["end", "ever"]
+FLIP, STABLE = "flip chance", "paper stability"
+
+
+def nstep_robustness(
+    model: Any,
+    points: Any,
+    *,
+    steps: int = 25,
+    kind: Literal["drift", "paper"] = "drift",
+    event: Event = "end",
+    **arguments: Unpack[StepArguments],
+) -> Scores:
+    """How likely a decision is to survive `steps` random steps, at `directions`+1 queries.
+
+    - "drift": with Δ the change of the margin over one step, a walk of N steps ends near
+      margin + N·mean Δ, give or take √N·sd Δ. The value is the chance Φ(z) that this is below
+      0: of another class at the `event` "end", or at any time on the way, "ever" (a Brownian
+      path's first passage). Larger is worse. `signed` holds z, `outputs` the margin.
+    - "paper": P·exp(−N·gamma), with P the predicted class's softmax and gamma the deviation of
+      its output. Larger is better. `signed` holds the signed deviation, `outputs` P.
+
+    Errors come from the random directions (a jackknife); a ball that is taken whole has none.
+    N·mean Δ carries an error of N·sd Δ/√directions: to take a chance at its word rather than
+    rank by it, ask for several times as many `directions` as `steps`.
+    Other arguments are those of `adversarial_search`.
+
+    >>> slope = lambda x: np.stack([x[:, 0], -x[:, 0]], axis=1)
+    >>> at = np.array([[0.0, 0.0], [0.5, 0.0]])
+    >>> nstep_robustness(slope, at, steps=8, radius=0.1, scale=None).values.round(4).tolist()
+    [0.5, 0.0062]
+    """
+    if steps < 1:
+        raise SettingsError(f"steps must be at least 1, got {steps}")
+    if kind not in ("drift", "paper") or event not in ("end", "ever"):
+        raise SettingsError("kind is 'drift' or 'paper', and event 'end' or 'ever'")
+    climber, facts = set_out(model, points, "margin", **arguments)
+    found = surroundings(climber)
+    if kind == "drift":
+        values, errors, signed = _drift(found, steps, event)
+        outputs = found.margins
+    else:
+        values, errors, signed, outputs = _paper(found, steps, climber.question.model.kind)
+    return Scores(
+        metric=FLIP if kind == "drift" else STABLE,
+        values=values,
+        errors=errors,
+        squared=values**2 - errors**2,
+        signed=signed,
+        outputs=outputs,
+        turns=np.full(len(values), climber.stride.half, dtype=np.int64),
+        queries=found.queries,
+        settings=facts | {"steps": steps, "event": event, "nstep": kind},
+    )
+
+
+def flip_chance(
+    margin: Floats, mean: Floats, spread: Floats, steps: int, event: Event
+) -> tuple[Floats, Floats]:
+    """The chance that a walk of `steps` changes of known mean and spread goes below 0, and z.
+
+    >>> chance, z = flip_chance(np.array([2.0]), np.array([0.0]), np.array([1.0]), 4, "end")
+    >>> z.tolist(), chance.round(4).tolist()
+    ([-1.0], [0.1587])
+    """
+    ends, reach = margin + steps * mean, np.sqrt(steps) * spread
+    sure = np.where(ends == 0, 0.0, np.where(ends > 0, -np.inf, np.inf))
+    z = np.divide(-ends, reach, out=sure, where=reach > 0)
+    chance = ndtr(z)
+    if event == "ever":
+        # The reflection principle with drift; as logarithms, because its factors overflow.
+        moving = reach > 0
+        square = np.where(moving, spread, 1.0) ** 2
+        mirrored = np.divide(
+            steps * mean - margin, reach, out=np.full_like(z, -np.inf), where=moving
+        )
+        chance = chance + np.exp(np.minimum(-2 * mean * margin / square + log_ndtr(mirrored), 0))
+    return cast(Floats, np.minimum(chance, 1.0)), z
+
+
+def _drift(found: Surroundings, steps: int, event: Event) -> tuple[Floats, Floats, Floats]:
+    """Chances, errors and z."""
+    many, sides, count = found.changes.shape
+    total, squares = found.changes.sum(axis=(1, 2)), (found.changes**2).sum(axis=(1, 2))
+    values, z = _chances(found, total, squares, sides * count, steps, event)
+    if not found.drawn:
+        return values, np.zeros(many), z
+    # Leave out one direction at a time, both sides of it where there are two.
+    less = total[:, None] - found.changes.sum(axis=1)
+    fewer = squares[:, None] - (found.changes**2).sum(axis=1)
+    without, _ = _chances(found, less, fewer, sides * (count - 1), steps, event)
+    spread = np.sum((without - without.mean(axis=1, keepdims=True)) ** 2, axis=1)
+    return values, np.sqrt(spread * (count - 1) / count), z
+
+
+def _chances(
+    found: Surroundings, total: Floats, squares: Floats, count: int, steps: int, event: Event
+) -> tuple[Floats, Floats]:
+    """From sums of changes and of their squares over `count` neighbours."""
+    mean = total / count
+    # A ball taken whole is the law of a step itself; a sample of it knows its spread less well.
+    free = count - 1 if found.drawn else count
+    variance = np.maximum(squares - count * mean**2, 0.0) / free
+    # What is left of sums that should cancel is rounding.
+    variance = np.where(variance > 1e-14 * squares / count, variance, 0.0)
+    margin = found.margins.reshape((-1,) + (1,) * (mean.ndim - 1))
+    margin = np.broadcast_to(margin, mean.shape)
+    return flip_chance(margin, mean, np.sqrt(variance), steps, event)
+
+
+def _paper(found: Surroundings, steps: int, kind: Any) -> tuple[Floats, Floats, Floats, Floats]:
+    """P·exp(−N·gamma), its error, the signed deviation, P."""
+    deviation, error = found.gammas
+    probability = of_classes(probabilities_of(found.outputs, kind), found.labels)
+    values = probability * np.exp(-steps * np.abs(deviation))
+    return values, steps * values * error, deviation, probability

@@ -1,0 +1,101 @@
+"""Results as tables: arrow, data frames, and Parquet files that say what they hold."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from anharmonic.errors import InputError
+from anharmonic.files import whole_file
+
+__all__ = ["Backend", "arrow", "column", "facts", "frame", "load", "save"]
+
+FORMAT = 1
+Backend = Literal["pandas", "polars", "pyarrow"]
+
+
+def arrow(columns: dict[str, Any], about: dict[str, Any]) -> Any:
+    """A pyarrow Table of arrays (rows,) or (rows, width), with facts in its metadata."""
+    import pyarrow as pa
+
+    arrays = {
+        name: _listed(array) if array.ndim == 2 else pa.array(array)
+        for name, array in columns.items()
+    }
+    facts = json.dumps({"format": FORMAT, **about})
+    return pa.table(arrays).replace_schema_metadata({"anharmonic": facts})
+
+
+def frame(table: Any, backend: Backend | None = None) -> Any:
+    """The table as the first installed of pandas, polars and pyarrow, or as told."""
+    chosen = backend or next((name for name in ("pandas", "polars") if find_spec(name)), "pyarrow")
+    if chosen == "pandas":
+        return table.to_pandas()
+    if chosen == "polars":
+        import polars
+
+        return polars.from_arrow(table)
+    return table
+
+
+def facts(cells: Mapping[str, object]) -> str:
+    """Names and what they are, as an HTML table for notebooks."""
+    rows = "".join(
+        f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
+        f"<td>{html.escape(str(cell))}</td></tr>"
+        for name, cell in cells.items()
+    )
+    return f"<table>{rows}</table>"
+
+
+def save(table: Any, path: str | os.PathLike[str]) -> Path:
+    """Write Parquet, whole or not at all."""
+    import pyarrow.parquet as pq
+
+    with whole_file(path) as temporary:
+        pq.write_table(table, temporary)
+    return Path(path)
+
+
+def load(path: str | os.PathLike[str], what: str, writer: str) -> tuple[Any, dict[str, Any]]:
+    """The table and the facts that `save` wrote; `what` it should hold and who writes such."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        table = pq.read_table(path)
+        about = json.loads((table.schema.metadata or {})[b"anharmonic"])
+        held = about.get("holds", "scores")
+    except (OSError, pa.ArrowInvalid, KeyError, ValueError, AttributeError) as problem:
+        raise InputError(f"{path} holds no {what}: give a file written by {writer}") from problem
+    if about["format"] > FORMAT:
+        raise InputError(f"{path} was written by a newer version: upgrade anharmonic")
+    if held != what:
+        raise InputError(f"{path} holds {held}, no {what}: give a file written by {writer}")
+    return table, about
+
+
+def column(table: Any, name: str) -> Any:
+    """A column as it was before it became arrow's: (rows,) or (rows, width)."""
+    import pyarrow as pa
+
+    found = table[name]
+    if pa.types.is_fixed_size_list(found.type):
+        flat = found.combine_chunks().flatten().to_numpy(zero_copy_only=False)
+        return np.asarray(flat).reshape(len(found), found.type.list_size)
+    return np.array(found.to_numpy())
+
+
+def _listed(matrix: Any) -> Any:
+    import pyarrow as pa
+
+    if not matrix.shape[1]:
+        return pa.array([[]] * len(matrix), pa.list_(pa.from_numpy_dtype(matrix.dtype), 0))
+    return pa.FixedSizeListArray.from_arrays(pa.array(matrix.ravel()), matrix.shape[1])
