@@ -13,9 +13,10 @@ from anharmonic.errors import OutputError, listed
 from anharmonic.protocols import Array, Floats, Integers, Model
 from anharmonic.regions import Region
 
-__all__ = ["LARGEST_CALL", "Pace", "Question", "answers", "on_host", "pace_for"]
+__all__ = ["Pace", "Question", "answers", "on_host", "question_about"]
 
 LARGEST_CALL = 32768
+CHUNK_BYTES, DEVICE_BYTES = 1 << 23, 1 << 29
 SIZES = {512: 3, 2048: 3, 8192: 2, LARGEST_CALL: 1}
 """Sizes of calls from small to large, and how often each is tried before it is judged."""
 FIRST = 2048
@@ -95,18 +96,36 @@ class Pace:
         return min(self.times.get(size, (np.inf,)))
 
 
-def pace_for(model: Model, told: int | None = None) -> Pace:
-    """Calls of the size we are told, or the model asks for, or that prove best."""
-    size = told or model.batch_size
-    return Pace(LARGEST_CALL) if size is None else Pace(size, told=True)
-
-
 class Question(NamedTuple):
     """Who is asked, about what, and how fast."""
 
     model: Model
     region: Region
     pace: Pace
+
+
+def question_about(model: Model, region: Region, told: int | None = None) -> tuple[Question, int]:
+    """Whom to ask and how fast, and how many points to build at once.
+
+    Calls are of the size we are told, or the model asks for, or that prove best. A device of its
+    own gets large ones, always of the same size: it has nothing to do while the host prepares
+    the next, and some compile anew for every size.
+    """
+    size = told or model.batch_size
+    if _on_device(model, region):
+        room = told or max(64, min(LARGEST_CALL, DEVICE_BYTES // (4 * region.dimension)))
+        return Question(model, region, Pace(min(size or room, room), told=True)), room
+    room = told or max(64, min(LARGEST_CALL, CHUNK_BYTES // (8 * region.dimension)))
+    pace = Pace(LARGEST_CALL) if size is None else Pace(size, told=True)
+    return Question(model, region, pace), room
+
+
+def _on_device(model: Model, region: Region) -> bool:
+    """Whether points are built elsewhere than in main memory."""
+    one = region.values[:1]
+    # A table's columns are put together on the host, whatever the model.
+    placed = one if region.is_table else model.place(one)
+    return is_torch_array(placed) and str(placed.device) != "cpu"
 
 
 def answers(question: Question, points: Array, rows: Integers) -> Floats:

@@ -15,12 +15,11 @@ from typing import Any, NamedTuple, Protocol, cast
 import numpy as np
 from array_api_compat import array_namespace, device, is_numpy_array
 
-from anharmonic.asking import LARGEST_CALL, Question, answers
+from anharmonic.asking import Question, answers
 from anharmonic.protocols import Array, Ball, Draw, Floats, Integers
 from anharmonic.reductions import Reduction, combined, picked
 from anharmonic.regions import Region
 
-CHUNK_BYTES = 1 << 23
 BLOCK = 16384
 """Points whose directions are drawn at once: what they need should stay in the caches."""
 
@@ -31,7 +30,6 @@ __all__ = [
     "Sphere",
     "Task",
     "around",
-    "chunk_size",
     "measured",
     "neighbourhood",
     "placed",
@@ -74,11 +72,6 @@ class Sphere:
     @property
     def region(self) -> Region:
         return self.question.region
-
-
-def chunk_size(dimension: int) -> int:
-    """As many points at a time as fill a few megabytes."""
-    return max(64, min(LARGEST_CALL, CHUNK_BYTES // (8 * dimension)))
 
 
 class Task(NamedTuple):

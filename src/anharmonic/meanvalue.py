@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from anharmonic import balls, models
-from anharmonic.asking import Question, pace_for
-from anharmonic.deviation import Sphere, Task, chunk_size, measured
+from anharmonic.asking import question_about
+from anharmonic.deviation import Sphere, Task, measured
 from anharmonic.errors import (
     InputError,
     MeasurementStopped,
@@ -94,15 +94,16 @@ def gamma(
     asked = models.as_model(model, output=output)
     region, units, known = scaled(as_region(points), scale, reference)
     reach, distance = radius_of(radius, known, units, seed)
+    question, chunk = question_about(asked, region, batch_size)
     sphere = Sphere(
-        question=Question(asked, region, pace_for(asked, batch_size)),
+        question=question,
         ball=balls.random(region.dimension, 1),
         radius=reach,
         units=units,
         limits=limits(bounds, region),
         reduction=chosen_reduction(reduction, asked.kind),
         seed=seed,
-        chunk=batch_size or chunk_size(region.dimension),
+        chunk=chunk,
     )
     ledger = (
         Ledger(len(region), sphere.reduction)

@@ -9,8 +9,7 @@ from numpy.typing import ArrayLike
 
 from anharmonic import models
 from anharmonic.ascent.steps import Climb, Climber
-from anharmonic.asking import Question, pace_for
-from anharmonic.deviation import chunk_size
+from anharmonic.asking import question_about
 from anharmonic.errors import PointsError, SettingsError
 from anharmonic.fingerprints import fingerprint
 from anharmonic.protocols import Ball, Floats
@@ -73,8 +72,8 @@ def set_out(
         "asked_ball": ball if isinstance(ball, str) else None,
         "directions": directions,
     }
-    question = Question(asked, region, pace_for(asked, batch_size))
-    return Climber(question, stride, climb, batch_size or chunk_size(region.dimension)), facts
+    question, chunk = question_about(asked, region, batch_size)
+    return Climber(question, stride, climb, chunk), facts
 
 
 def _described(stride: Stride, region: Region) -> dict[str, Any]:

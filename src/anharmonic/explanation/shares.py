@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from anharmonic import balls, models
-from anharmonic.asking import Question, answers, pace_for
-from anharmonic.deviation import Segment, Sphere, chunk_size, neighbourhood
+from anharmonic.asking import answers, question_about
+from anharmonic.deviation import Segment, Sphere, neighbourhood
 from anharmonic.errors import SettingsError
 from anharmonic.protocols import Floats, Integers
 from anharmonic.reductions import Reduction, chosen_reduction, picked
@@ -101,15 +101,16 @@ def contributions(
     asked = models.as_model(model, output=output)
     region, units, known = scaled(as_region(points), scale, reference)
     reach, _ = radius_of(radius, known, units, seed)
+    question, chunk = question_about(asked, region, batch_size)
     sphere = Sphere(
-        question=Question(asked, region, pace_for(asked, batch_size)),
+        question=question,
         ball=balls.cross(region.dimension),
         radius=reach,
         units=units,
         limits=limits(bounds, region),
         reduction=_shareable(chosen_reduction(reduction, asked.kind)),
         seed=seed,
-        chunk=batch_size or chunk_size(region.dimension),
+        chunk=chunk,
     )
     wanted = _rows(rows, len(region))
     queries = len(wanted) * (2 * region.dimension + 1)
