@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from anharmonic.errors import InputError
 
-__all__ = ["read_data", "whole_file"]
+__all__ = ["Backend", "described", "framed", "read_data", "read_scores", "whole_file", "write_scores"]
 
+Backend = Literal["pandas", "polars", "pyarrow"]
 SUFFIXES = ".csv, .parquet, .npy or .npz"
 
 
@@ -71,3 +73,50 @@ def _table(file: Path) -> Any:
 
         table = read_table(file)
     return table.to_pandas() if find_spec("pandas") else table
+
+
+def framed(table: Any, backend: Backend | None = None) -> Any:
+    """A pyarrow Table as the first installed of pandas, polars and pyarrow, or as told."""
+    chosen = backend or next((name for name in ("pandas", "polars") if find_spec(name)), "pyarrow")
+    if chosen == "pandas":
+        return table.to_pandas()
+    if chosen == "polars":
+        import polars
+
+        return polars.from_arrow(table)
+    return table
+
+
+def write_scores(table: Any, path: str | os.PathLike[str]) -> Path:
+    """Write a described pyarrow Table as Parquet, whole or not at all."""
+    import pyarrow.parquet as pq
+
+    with whole_file(path) as temporary:
+        pq.write_table(table, temporary)
+    return Path(path)
+
+
+def described(table: Any, about: dict[str, Any]) -> Any:
+    """The table with what is to be known about it in its metadata."""
+    return table.replace_schema_metadata({"anharmonic": json.dumps(about)})
+
+
+def read_scores(
+    path: str | os.PathLike[str], metric: str, newest: int
+) -> tuple[Any, dict[str, Any]]:
+    """What `write_scores` wrote, of the metric wanted and in a format that is known."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        table = pq.read_table(path)
+        about = json.loads((table.schema.metadata or {})[b"anharmonic"])
+    except (OSError, pa.ArrowInvalid, KeyError, ValueError) as problem:
+        raise InputError(
+            f"{path} holds no scores: give a file written by Scores.save or --out"
+        ) from problem
+    if (about["metric"] == "spade") != (metric == "spade"):
+        raise InputError(f"{path} holds {about['metric']} scores, not {metric}: load it as those")
+    if about["format"] > newest:
+        raise InputError(f"{path} was written by a newer version: upgrade anharmonic")
+    return table, about

@@ -7,18 +7,16 @@ it cost and the settings to do it again. It knows nothing of models.
 from __future__ import annotations
 
 import html
-import json
 import os
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from scipy.special import gammaln
 
-from anharmonic.errors import InputError, SettingsError
-from anharmonic.files import whole_file
+from anharmonic.errors import SettingsError
+from anharmonic.files import Backend, described, framed, read_scores, write_scores
 from anharmonic.moments import Estimate, Moments, half_widths
 from anharmonic.protocols import Floats, Integers
 
@@ -251,45 +249,20 @@ class Scores:
             "queries": self.queries,
             "settings": self.settings,
         }
-        return pa.table(columns).replace_schema_metadata({"anharmonic": json.dumps(about)})
+        return described(pa.table(columns), about)
 
-    def to_frame(self, backend: Literal["pandas", "polars", "pyarrow"] | None = None) -> Any:
+    def to_frame(self, backend: Backend | None = None) -> Any:
         """One row a point, as the first installed of pandas, polars and pyarrow, or as told."""
-        table = self.to_arrow()
-        chosen = backend or next(
-            (name for name in ("pandas", "polars") if find_spec(name)), "pyarrow"
-        )
-        if chosen == "pandas":
-            return table.to_pandas()
-        if chosen == "polars":
-            import polars
-
-            return polars.from_arrow(table)
-        return table
+        return framed(self.to_arrow(), backend)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write Parquet, whole or not at all."""
-        import pyarrow.parquet as pq
-
-        with whole_file(path) as temporary:
-            pq.write_table(self.to_arrow(), temporary)
-        return Path(path)
+        return write_scores(self.to_arrow(), path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Scores:
         """Read what `save` wrote."""
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        try:
-            table = pq.read_table(path)
-            about = json.loads((table.schema.metadata or {})[b"anharmonic"])
-        except (OSError, pa.ArrowInvalid, KeyError, ValueError) as problem:
-            raise InputError(
-                f"{path} holds no scores: give a file written by Scores.save or --out"
-            ) from problem
-        if about["format"] > FORMAT:
-            raise InputError(f"{path} was written by a newer version: upgrade anharmonic")
+        table, about = read_scores(path, "gamma", FORMAT)
         values, errors, squared, signed, outputs, turns = (
             _unlisted(table[name]) for name in COLUMNS
         )
