@@ -9,6 +9,7 @@ import anharmonic as ah
 NAMES = {
     "AnharmonicError",
     "Scores",
+    "SpadeScores",
     "as_model",
     "balls",
     "card",
@@ -23,6 +24,8 @@ NAMES = {
     "plots",
     "regions",
     "report",
+    "spade",
+    "spectral",
     "sweep",
     "tracking",
     "workers",
@@ -56,6 +59,6 @@ def test_everything_public_is_documented():
     for name in NAMES:
         assert inspect.getdoc(getattr(ah, name))
     rooms = (ah.balls, ah.regions, ah.workers, ah.errors, ah.plots, ah.report, ah.gate, ah.card)
-    for room in (*rooms, ah.tracking):
+    for room in (*rooms, ah.tracking, ah.spectral):
         for name in room.__all__:
             assert inspect.getdoc(getattr(room, name)), name

@@ -7,7 +7,18 @@
 True
 """
 
-from anharmonic import balls, card, errors, gate, plots, regions, report, tracking, workers
+from anharmonic import (
+    balls,
+    card,
+    errors,
+    gate,
+    plots,
+    regions,
+    report,
+    spectral,
+    tracking,
+    workers,
+)
 from anharmonic.comparison import compare, sweep
 from anharmonic.errors import AnharmonicError
 from anharmonic.explanation import contributions
@@ -16,12 +27,14 @@ from anharmonic.models import as_model
 from anharmonic.offline import collect, plan
 from anharmonic.repetition import measured_like
 from anharmonic.scores import Scores
+from anharmonic.spectral import SpadeScores, spade
 
 __version__ = "0.1.0"
 
 __all__ = [
     "AnharmonicError",
     "Scores",
+    "SpadeScores",
     "as_model",
     "balls",
     "card",
@@ -36,6 +49,8 @@ __all__ = [
     "plots",
     "regions",
     "report",
+    "spade",
+    "spectral",
     "sweep",
     "tracking",
     "workers",

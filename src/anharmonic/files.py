@@ -15,7 +15,15 @@ import numpy as np
 
 from anharmonic.errors import InputError
 
-__all__ = ["Backend", "described", "framed", "read_data", "read_scores", "whole_file", "write_scores"]
+__all__ = [
+    "Backend",
+    "described",
+    "framed",
+    "read_data",
+    "read_scores",
+    "whole_file",
+    "write_scores",
+]
 
 Backend = Literal["pandas", "polars", "pyarrow"]
 SUFFIXES = ".csv, .parquet, .npy or .npz"

@@ -16,13 +16,17 @@ from anharmonic.plots.curves import distribution, radius_curve
 from anharmonic.plots.files import save
 from anharmonic.plots.maps import decision_regions
 from anharmonic.plots.points import contributions, worst_points
+from anharmonic.plots.spade import fragile_points, node_distribution, spade_curve
 
 __all__ = [
     "contributions",
     "decision_regions",
     "distribution",
+    "fragile_points",
+    "node_distribution",
     "projection",
     "radius_curve",
     "save",
+    "spade_curve",
     "worst_points",
 ]

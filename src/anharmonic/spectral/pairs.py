@@ -88,7 +88,8 @@ def _distinct(arrays: list[Floats]) -> tuple[Integers, Integers]:
     # Adding 0 turns -0 into 0, so that equal numbers have equal bytes.
     parts = [np.ascontiguousarray(each) + 0.0 for each in arrays]
     places: dict[bytes, int] = {}
-    rows, nodes = [], np.empty(len(parts[0]), dtype=np.int64)
+    rows: list[int] = []
+    nodes = np.empty(len(parts[0]), dtype=np.int64)
     for row, bits in enumerate(zip(*parts, strict=True)):
         key = blake2b(b"".join(each.tobytes() for each in bits), digest_size=16).digest()
         node = places.setdefault(key, len(rows))

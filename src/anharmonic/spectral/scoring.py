@@ -15,7 +15,7 @@ from anharmonic.randomness import generator
 from anharmonic.spectral.pairs import Pairs, crowded, is_data, paired
 from anharmonic.spectral.result import SpadeScores
 from anharmonic.spectral.search import Search
-from anharmonic.spectral.solution import Components, Plan, Side, side, solved
+from anharmonic.spectral.solution import Components, Plan, Side, checked, side, solved
 
 __all__ = ["Stages", "scored", "spade"]
 
@@ -73,8 +73,9 @@ def scored(
     progress: Stages | None = None,
 ) -> dict[str, SpadeScores]:
     """Scores of several outputs or models over one input graph and the same blocks."""
-    if plan.rank < 1 or blocks < 0:
-        raise SettingsError(f"rank {plan.rank}, blocks {blocks}: give rank 1 or more, blocks 0 on")
+    plan = checked(plan)
+    if blocks < 0 or blocks == 1:
+        raise SettingsError(f"{blocks} blocks: give 2 or more, or 0 for no interval")
     clock = _Clock(progress)
     with clock.stage("outputs"):
         pairs = paired(points, sources, scale, output)

@@ -17,7 +17,7 @@ from anharmonic.randomness import generator
 
 __all__ = ["SEARCHES", "Search", "automatic", "neighbours", "recall"]
 
-Search = Callable[[Floats, int], Any]
+Search = Callable[[Floats, int], Integers]
 """Points (rows, n) and a count in; row numbers (rows, count) out, nearest first."""
 
 TREE_DIMENSIONS = 10
@@ -106,7 +106,7 @@ def _filtered(points: Floats, count: int) -> Integers:
 def _leading(points: Floats) -> Floats:
     centred = points - points.mean(axis=0)
     if points.shape[1] <= FILTER_DIMENSIONS:
-        return centred
+        return np.asarray(centred)
     axes = np.linalg.eigh(centred.T @ centred)[1]
     return np.asarray(centred @ axes[:, -FILTER_DIMENSIONS:])
 
@@ -117,9 +117,7 @@ def _chunks(rows: int, width: int, most: int = CHUNK) -> Iterator[slice]:
     return (slice(start, min(start + step, rows)) for start in range(0, rows, step))
 
 
-def _scanned(
-    points: Floats, asked: Integers, kept: int, precision: Any
-) -> tuple[Integers, Floats]:
+def _scanned(points: Floats, asked: Integers, kept: int, precision: Any) -> tuple[Integers, Floats]:
     """The `kept` nearest other rows of some rows by matrix products, in no order.
 
     And a squared distance for each, below which no row was left out, rounding allowed for.
@@ -189,7 +187,7 @@ def without_self(found: Integers) -> Integers:
     """Drop each row's own number; where many copies crowd it out, drop the last one."""
     own = found == np.arange(len(found))[:, None]
     own[~own.any(axis=1), -1] = True
-    return found[~own].reshape(len(found), -1)
+    return np.asarray(found[~own].reshape(len(found), -1))
 
 
 def _hnsw(points: Floats, count: int) -> Integers:
@@ -227,4 +225,4 @@ def recall(points: Floats, found: Integers, sample: int = 200, seed: int = 0) ->
         given = squares[found[row]]
         squares[row] = np.inf
         near += int((given <= np.partition(squares, count - 1)[count - 1] * (1 + 1e-9)).sum())
-    return near / (len(asked) * count)
+    return float(near / (len(asked) * count))

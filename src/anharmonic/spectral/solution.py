@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from anharmonic.spectral.graph import Graph, graph_of, joined
 from anharmonic.spectral.search import Search, automatic, neighbours, recall
 from anharmonic.spectral.spectrum import Spectrum, leading
 
-__all__ = ["Components", "Plan", "Side", "Solution", "side", "solved"]
+__all__ = ["Components", "Plan", "Side", "Solution", "checked", "side", "solved"]
 
 Components = Literal["join", "largest", "each", "refuse"]
 
@@ -25,6 +25,16 @@ class Plan(NamedTuple):
     components: Components
     search: str | Search
     seed: int
+
+
+def checked(plan: Plan) -> Plan:
+    """The plan, if it has a meaning."""
+    if plan.components not in get_args(Components):
+        names = ", ".join(get_args(Components))
+        raise SettingsError(f"components {plan.components!r}: give one of {names}")
+    if plan.rank < 1:
+        raise SettingsError(f"rank {plan.rank}: give 1 or more")
+    return plan
 
 
 class Side(NamedTuple):
@@ -72,8 +82,6 @@ def side(points: Floats, plan: Plan, measure: bool = True) -> Side:
 def solved(inputs: Graph, outputs: Side, plan: Plan) -> Solution:
     """Scores of one model. The input graph may be in parts: that leaves every λ finite."""
     graph, added = outputs.graph, 0
-    if plan.components not in ("join", "largest", "each", "refuse"):
-        raise SettingsError(f'components {plan.components!r}: "join", "largest", "each", "refuse"')
     if graph.count > 1 and plan.components == "refuse":
         raise Disconnected(
             f"the output graph is in {graph.count:,} parts, the largest of "
@@ -136,4 +144,5 @@ def _means(graph: Graph, edge_values: Floats) -> Floats:
     ends, twice = graph.edges[known].ravel(), np.repeat(edge_values[known], 2)
     total = np.bincount(ends, twice, minlength=graph.size)
     count = np.bincount(ends, minlength=graph.size)
-    return np.divide(total, count, out=np.full(graph.size, np.nan), where=count > 0)
+    none = np.full(graph.size, np.nan)
+    return np.asarray(np.divide(total, count, out=none, where=count > 0))

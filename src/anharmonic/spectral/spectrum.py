@@ -86,7 +86,7 @@ def _iterative(inputs: Any, outputs: Any, rank: int, seed: int) -> Spectrum:
         for rounds in ROUNDS:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # what it warns of is checked below
-                values, vectors = lobpcg(
+                _, vectors = lobpcg(
                     inputs, vectors, B=whole, M=precondition, tol=1e-5, maxiter=rounds, largest=True
                 )
             vectors = _without_constants(vectors)
