@@ -58,7 +58,7 @@ def fragile_points(
 
 def _worst_neighbour(scores: SpadeScores, row: int) -> str:
     """The other end of a point's edge with the largest score."""
-    own = np.flatnonzero((scores.edges == row).any(axis=1) & np.isfinite(scores.edge_values))
+    own = np.flatnonzero((scores.edges == row).any(axis=1))
     if not len(own):
         return "a copy's"
     best = own[np.argmax(scores.edge_values[own])]

@@ -29,8 +29,7 @@ class SpadeScores:
       neighbours compare. `interval` is from `blocks`.
     - `values` (points,): a point's mean score over its edges in the input graph; NaN where
       it was left out (`components="largest"`).
-    - `edges` (edges, 2), `edge_values` (edges,): the input graph's, as row numbers; NaN where an
-      edge joins two components that were scored apart.
+    - `edges` (edges, 2), `edge_values` (edges,): the input graph's, as row numbers.
     - `eigenvalues` (rank,), `vectors` (points, rank): vᵀ L_Y v = 1.
     - `output_edges`: the output graph's, joints included.
     - `blocks` (blocks,): scores of disjoint random blocks of `settings["block_size"]` points.
@@ -139,7 +138,8 @@ class SpadeScores:
             "neighbours": f"{known['neighbours']} (recall {known['recall']['inputs']:.4f} of "
             f"inputs, {known['recall']['outputs']:.4f} of outputs)",
             "components": f"{known['input_parts']:,} of inputs, {known['output_parts']:,} of "
-            f"outputs{_repairs(known)}",
+            f"outputs, {known['edges_torn']:,} input edges between those, "
+            f"{known['edges_added']:,} edges added",
             "queries": f"{self.queries:,}",
             "seconds": f"{sum(known['seconds'].values()):.1f}",
         }
@@ -203,10 +203,12 @@ class SpadeScores:
 def _repairs(known: dict[str, Any]) -> str:
     if known["output_parts"] == 1:
         return ""
+    crossed = f"{known['output_parts']:,} output components, {known['edges_torn']:,} input edges"
     if known["components"] == "join":
-        return f", {known['edges_added']:,} edges added to join outputs: the score measures those"
-    cut = f", {known['edges_cut']:,} edges between components left out"
-    return f", {'each' if known['components'] == 'each' else 'the largest'} component alone{cut}"
+        joints = f"joined by {known['edges_added']:,} edges, which the score measures"
+        return f", {crossed} between them, {joints}"
+    which = "each" if known["components"] == "each" else "the largest"
+    return f", {which} of {crossed} between them left out"
 
 
 def _listed(edges: Integers, size: int, values: Any) -> Any:

@@ -104,7 +104,7 @@ def _one(
         tied = crowded(outputs, plan.neighbours, "outputs")
         far = side(outputs, plan)
     with clock.stage("eigenvalues"):
-        found = solved(near.graph, far, plan)
+        found = solved(near, far, plan)
     with clock.stage("interval"):
         spread = _spread(outputs, parts, plan)
     settings = {
@@ -121,7 +121,7 @@ def _one(
         "input_parts": near.graph.count,
         "output_parts": far.graph.count,
         "edges_added": found.added,
-        "edges_cut": int(np.isnan(found.edge_values).sum()),
+        "edges_torn": found.torn,
         "parts": [list(each) for each in found.parts],
         "search": {"inputs": near.search, "outputs": far.search},
         "recall": {"inputs": near.recall, "outputs": far.recall},
@@ -133,7 +133,7 @@ def _one(
     rows = pairs.rows
     return SpadeScores(
         values=found.values[pairs.nodes],
-        edges=rows[near.graph.edges],
+        edges=rows[found.inputs.edges],
         edge_values=found.edge_values,
         eigenvalues=found.eigenvalues,
         vectors=found.vectors[pairs.nodes],
@@ -167,7 +167,7 @@ def _spread(outputs: Floats, parts: list[tuple[Integers, Side]], plan: Plan) -> 
     single = plan._replace(rank=1, components=components)
     found = []
     for rows, part in parts:
-        found.append(solved(part.graph, side(outputs[rows], single, measure=False), single).score)
+        found.append(solved(part, side(outputs[rows], single, measure=False), single).score)
     return np.array(found)
 
 

@@ -77,29 +77,33 @@ def _checked(found: Any, rows: int, count: int) -> Integers:
         raise PointsError("the search gave row numbers that are not there: it fell short of rows")
     if (indices == np.arange(rows)[:, None]).any():
         raise PointsError("the search gave rows as their own neighbours: leave them out")
+    if (np.diff(np.sort(indices, axis=1), axis=1) == 0).any():
+        raise PointsError("the search gave a row the same neighbour twice: give different ones")
     return indices
 
 
 def _exact(points: Floats, count: int) -> Integers:
-    """Everything against everything in single precision, the best again in double.
+    """Everything against everything by products in single precision, the best by differences.
 
-    Rows whose neighbours single precision cannot vouch for, as in tight clusters far apart, are
-    searched in double.
+    Rows whose neighbours rounding puts in doubt, as in tight clusters far apart, are compared
+    again in double, and those still in doubt by their differences to all rows.
     """
-    every = np.arange(len(points))
-    candidates, reach = _scanned(points, every, count + SPARE, np.float32)
-    found, farthest = _reranked(points, every, candidates, count)
-    doubtful = np.flatnonzero(farthest >= reach)
-    if len(doubtful) and candidates.shape[1] < len(points) - 1:
-        candidates, _ = _scanned(points, doubtful, count + SPARE, np.float64)
-        found[doubtful], _ = _reranked(points, doubtful, candidates, count)
+    doubtful = np.arange(len(points))
+    found = np.empty((len(points), count), dtype=np.int64)
+    for scan in (_in_single, _in_double, _by_differences):
+        candidates, reach = scan(points, doubtful, count + SPARE)
+        found[doubtful], farthest = _reranked(points, doubtful, candidates, count)
+        # Nothing is nearer than a copy, whatever was left out.
+        doubtful = doubtful[(farthest >= reach) & (farthest > 0)]
+        if not len(doubtful):
+            break
     return found
 
 
 def _filtered(points: Floats, count: int) -> Integers:
     """The same among candidates that are near on the leading principal axes."""
     every, kept = np.arange(len(points)), max(CANDIDATES * count, count + SPARE)
-    candidates, _ = _scanned(_leading(points), every, kept, np.float32)
+    candidates, _ = _in_single(_leading(points), every, kept)
     return _reranked(points, every, candidates, count)[0]
 
 
@@ -117,6 +121,14 @@ def _chunks(rows: int, width: int, most: int = CHUNK) -> Iterator[slice]:
     return (slice(start, min(start + step, rows)) for start in range(0, rows, step))
 
 
+def _in_single(points: Floats, asked: Integers, kept: int) -> tuple[Integers, Floats]:
+    return _scanned(points, asked, kept, np.float32)
+
+
+def _in_double(points: Floats, asked: Integers, kept: int) -> tuple[Integers, Floats]:
+    return _scanned(points, asked, kept, np.float64)
+
+
 def _scanned(points: Floats, asked: Integers, kept: int, precision: Any) -> tuple[Integers, Floats]:
     """The `kept` nearest other rows of some rows by matrix products, in no order.
 
@@ -128,7 +140,7 @@ def _scanned(points: Floats, asked: Integers, kept: int, precision: Any) -> tupl
     lengths = np.einsum("ij,ij->i", narrow, narrow)
     slack = 4 * np.finfo(precision).eps * np.sqrt(dimension) * float(lengths.max())
     width = -(-rows // GROUPS) * GROUPS
-    found, reach = np.empty((len(asked), kept), dtype=np.int64), np.empty(len(asked))
+    found, reach = np.empty((len(asked), kept), dtype=np.int64), np.full(len(asked), np.inf)
     for chunk in _chunks(len(asked), width):
         own = asked[chunk]
         squares = np.full((len(own), width), np.inf, dtype=precision)
@@ -136,9 +148,24 @@ def _scanned(points: Floats, asked: Integers, kept: int, precision: Any) -> tupl
         squares[:, :rows] += lengths
         squares[np.arange(len(own)), own] = np.inf
         found[chunk] = _smallest(squares, kept)
-        farthest = np.take_along_axis(squares, found[chunk], axis=1).max(axis=1)
-        reach[chunk] = farthest + lengths[own] - slack
+        if kept < rows - 1:
+            farthest = np.take_along_axis(squares, found[chunk], axis=1).max(axis=1)
+            reach[chunk] = farthest + lengths[own] - slack
     return found, reach
+
+
+def _by_differences(points: Floats, asked: Integers, kept: int) -> tuple[Integers, Floats]:
+    """The same without products, so that nothing cancels: slow, and never in doubt."""
+    from scipy.spatial.distance import cdist
+
+    kept = min(kept, len(points) - 1)
+    found = np.empty((len(asked), kept), dtype=np.int64)
+    for chunk in _chunks(len(asked), len(points)):
+        own = asked[chunk]
+        squares = cdist(points[own], points, "sqeuclidean")
+        squares[np.arange(len(own)), own] = np.inf
+        found[chunk] = np.argpartition(squares, kept - 1, axis=1)[:, :kept]
+    return found, np.full(len(asked), np.inf)
 
 
 def _smallest(values: Any, kept: int) -> Any:

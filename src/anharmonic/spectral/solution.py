@@ -10,7 +10,7 @@ from anharmonic.errors import Disconnected, SettingsError
 from anharmonic.protocols import Floats, Integers
 from anharmonic.spectral.graph import Graph, graph_of, joined
 from anharmonic.spectral.search import Search, automatic, neighbours, recall
-from anharmonic.spectral.spectrum import Spectrum, leading
+from anharmonic.spectral.spectrum import leading
 
 __all__ = ["Components", "Plan", "Side", "Solution", "checked", "side", "solved"]
 
@@ -47,19 +47,22 @@ class Side(NamedTuple):
 
 
 class Solution(NamedTuple):
-    """Scores of nodes and of the input graph's edges (NaN where an edge leaves its part).
+    """Scores of nodes (NaN where left out) and of the input graph's edges.
 
-    `outputs` is the output graph as it was used; `parts` are the (size, score) of what was
-    solved apart, the largest score first.
+    `inputs` and `outputs` are the graphs as they were used; `parts` are the (size, score) of what
+    was solved apart, the largest score first; `torn` counts edges of the whole input graph
+    between different components of the outputs.
     """
 
     eigenvalues: Floats
     vectors: Floats
     values: Floats
     edge_values: Floats
+    inputs: Graph
     outputs: Graph
     parts: list[tuple[int, float]]
     added: int
+    torn: int
     residual: float
 
     @property
@@ -79,7 +82,7 @@ def side(points: Floats, plan: Plan, measure: bool = True) -> Side:
     return Side(points, graph_of(found), name, share)
 
 
-def solved(inputs: Graph, outputs: Side, plan: Plan) -> Solution:
+def solved(inputs: Side, outputs: Side, plan: Plan) -> Solution:
     """Scores of one model. The input graph may be in parts: that leaves every λ finite."""
     graph, added = outputs.graph, 0
     if graph.count > 1 and plan.components == "refuse":
@@ -88,61 +91,55 @@ def solved(inputs: Graph, outputs: Side, plan: Plan) -> Solution:
             f"{int((graph.parts == 0).sum()):,} points: raise neighbours, or give "
             'components="join", "largest" or "each"'
         )
+    ends = graph.parts[inputs.graph.edges]
     if plan.components == "join":
         graph, added = joined(graph, outputs.points)
     kept = 1 if plan.components == "largest" else graph.count
     order = np.argsort(graph.parts, kind="stable")
     bounds = np.searchsorted(graph.parts[order], np.arange(kept + 1))
     groups = [order[bounds[part] : bounds[part + 1]] for part in range(kept)]
-    return _assembled(inputs, graph, [each for each in groups if len(each) > 1], added, plan)
-
-
-def _assembled(
-    inputs: Graph, outputs: Graph, groups: list[Integers], added: int, plan: Plan
-) -> Solution:
-    """Solve every group of nodes on its own and put the scores side by side."""
-    rank = min(plan.rank, inputs.size - 1)
-    vectors = np.full((inputs.size, rank), np.nan)
-    edge_values = np.full(len(inputs.edges), np.nan)
-    found: list[tuple[int, Spectrum]] = []
-    for nodes in groups:
-        part = inputs.among(nodes)
-        spectrum = _spectrum(part, outputs.among(nodes), plan)
-        many = len(spectrum.values)
-        vectors[nodes, :many], vectors[nodes, many:] = spectrum.vectors, 0.0
-        member = np.zeros(inputs.size, dtype=bool)
-        member[nodes] = True
-        embedded = spectrum.vectors * np.sqrt(np.maximum(spectrum.values, 0.0))
-        low, high = part.edges.T
-        inside = member[inputs.edges].all(axis=1)
-        edge_values[inside] = np.square(embedded[low] - embedded[high]).sum(axis=1)
-        found.append((len(nodes), spectrum))
-    found.sort(key=lambda each: -each[1].values[0])
-    best = found[0][1]
-    return Solution(
-        np.pad(best.values, (0, rank - len(best.values))),
-        vectors,
-        _means(inputs, edge_values),
-        edge_values,
-        outputs,
-        [(size, float(each.values[0])) for size, each in found],
-        added,
-        max(each.residual for _, each in found),
+    return _assembled(inputs, graph, groups, plan)._replace(
+        added=added, torn=int((ends[:, 0] != ends[:, 1]).sum())
     )
 
 
-def _spectrum(inputs: Graph, outputs: Graph, plan: Plan) -> Spectrum:
-    if len(inputs.edges):
-        return leading(inputs, outputs, plan.rank, plan.seed)
-    # No two of these outputs belong to neighbouring inputs.
-    return Spectrum(np.zeros(1), np.zeros((inputs.size, 1)), 0.0)
+def _assembled(inputs: Side, outputs: Graph, groups: list[Integers], plan: Plan) -> Solution:
+    """Solve every group of nodes as if there were no others, and put the scores side by side."""
+    size = inputs.graph.size
+    rank = min(plan.rank, size - 1)
+    vectors = np.full((size, rank), np.nan)
+    edges, edge_values, found = [], [], []
+    for nodes in groups:
+        whole = len(nodes) == size
+        graph = inputs.graph if whole else side(inputs.points[nodes], plan, measure=False).graph
+        spectrum = leading(graph, outputs.among(nodes), rank, plan.seed)
+        many = len(spectrum.values)
+        vectors[nodes, :many], vectors[nodes, many:] = spectrum.vectors, 0.0
+        embedded = spectrum.vectors * np.sqrt(np.maximum(spectrum.values, 0.0))
+        low, high = graph.edges.T
+        edges.append(nodes[graph.edges])
+        edge_values.append(np.square(embedded[low] - embedded[high]).sum(axis=1))
+        found.append((len(nodes), spectrum))
+    found.sort(key=lambda each: -each[1].values[0])
+    every, scores = np.concatenate(edges), np.concatenate(edge_values)
+    order = np.lexsort((every[:, 1], every[:, 0]))
+    used, best = Graph(size, every[order]), found[0][1]
+    return Solution(
+        eigenvalues=np.pad(best.values, (0, rank - len(best.values))),
+        vectors=vectors,
+        values=_means(used, scores[order]),
+        edge_values=scores[order],
+        inputs=used,
+        outputs=outputs,
+        parts=[(many, float(each.values[0])) for many, each in found],
+        added=0,
+        torn=0,
+        residual=max(each.residual for _, each in found),
+    )
 
 
 def _means(graph: Graph, edge_values: Floats) -> Floats:
-    """Each node's mean over its edges that have a score: divided by how many those are."""
-    known = np.isfinite(edge_values)
-    ends, twice = graph.edges[known].ravel(), np.repeat(edge_values[known], 2)
-    total = np.bincount(ends, twice, minlength=graph.size)
-    count = np.bincount(ends, minlength=graph.size)
+    """Each node's mean over its edges: divided by how many it has."""
+    total = np.bincount(graph.edges.ravel(), np.repeat(edge_values, 2), minlength=graph.size)
     none = np.full(graph.size, np.nan)
-    return np.asarray(np.divide(total, count, out=none, where=count > 0))
+    return np.asarray(np.divide(total, graph.degrees, out=none, where=graph.degrees > 0))

@@ -66,10 +66,10 @@ def distortion(
     >>> found.means[0].value > found.means[1].value
     True
     """
-    known = np.flatnonzero(np.isfinite(scores.edge_values))
-    if not 1 <= count <= len(known) // 2:
-        raise SettingsError(f"{count} edges: give a number from 1 to {len(known) // 2}")
-    order = known[np.argsort(-scores.edge_values[known], kind="stable")]
+    most = len(scores.edges) // 2
+    if not 1 <= count <= most:
+        raise SettingsError(f"{count} edges: give a number from 1 to {most}")
+    order = np.argsort(-scores.edge_values, kind="stable")
     chosen = generator(seed, 25).choice(order[count:], count, replace=False)
     edges = scores.edges[np.concatenate([order[:count], np.sort(chosen)])]
     ratios = pair_distortion(scores, edges, distance=distance, seed=seed)
@@ -160,9 +160,8 @@ def bounds(scores: SpadeScores, count: int = 100, *, seed: int = 0) -> Bounds:
     inputs, outputs, rows = scores.graphs()
     _one_part(outputs)
     random = generator(seed, 26)
-    known = np.flatnonzero(np.isfinite(scores.edge_values))
-    top = known[np.argsort(-scores.edge_values[known], kind="stable")[:count]]
-    some = random.choice(known, min(count, len(known)), replace=False)
+    top = np.argsort(-scores.edge_values, kind="stable")[:count]
+    some = random.choice(len(scores.edges), min(count, len(scores.edges)), replace=False)
     pairs = rows[random.integers(len(rows), size=(count, 2))]
     pairs = pairs[pairs[:, 0] != pairs[:, 1]]
     tried = np.concatenate([scores.edges[top], scores.edges[some], pairs])
