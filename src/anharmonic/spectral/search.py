@@ -83,27 +83,34 @@ def _checked(found: Any, rows: int, count: int) -> Integers:
 
 
 def _exact(points: Floats, count: int) -> Integers:
-    """Everything against everything by products in single precision, the best by differences.
+    """Everything against everything by products in single precision.
 
-    Rows whose neighbours rounding puts in doubt, as in tight clusters far apart, are compared
-    again in double, and those still in doubt by their differences to all rows.
+    Rows whose neighbours rounding could put in another order get theirs by differences to a few
+    more candidates. Where rounding could hide a neighbour altogether, as in tight clusters far
+    apart, all rows are candidates again: in double precision, then by differences.
     """
-    doubtful = np.arange(len(points))
-    found = np.empty((len(points), count), dtype=np.int64)
-    for scan in (_in_single, _in_double, _by_differences):
-        candidates, reach = scan(points, doubtful, count + SPARE)
-        found[doubtful], farthest = _reranked(points, doubtful, candidates, count)
+    every = np.arange(len(points))
+    found, gaps, reach = _scanned(points, every, count + SPARE, np.float32)
+    unclear = np.flatnonzero(gaps[:, :count].min(axis=1) <= 0)
+    found[unclear, :count], farthest = _reranked(points, unclear, found[unclear], count)
+    result = found[:, :count]
+    for precision in (np.float64, None):
         # Nothing is nearer than a copy, whatever was left out.
-        doubtful = doubtful[(farthest >= reach) & (farthest > 0)]
-        if not len(doubtful):
+        unclear = unclear[(farthest >= reach[unclear]) & (farthest > 0)]
+        if not len(unclear):
             break
-    return found
+        if precision is None:
+            candidates = _by_differences(points, unclear, count + SPARE)
+        else:
+            candidates, _, reach[unclear] = _scanned(points, unclear, count + SPARE, precision)
+        result[unclear], farthest = _reranked(points, unclear, candidates, count)
+    return result
 
 
 def _filtered(points: Floats, count: int) -> Integers:
     """The same among candidates that are near on the leading principal axes."""
     every, kept = np.arange(len(points)), max(CANDIDATES * count, count + SPARE)
-    candidates, _ = _in_single(_leading(points), every, kept)
+    candidates = _scanned(_leading(points), every, kept, np.float32)[0]
     return _reranked(points, every, candidates, count)[0]
 
 
@@ -121,41 +128,43 @@ def _chunks(rows: int, width: int, most: int = CHUNK) -> Iterator[slice]:
     return (slice(start, min(start + step, rows)) for start in range(0, rows, step))
 
 
-def _in_single(points: Floats, asked: Integers, kept: int) -> tuple[Integers, Floats]:
-    return _scanned(points, asked, kept, np.float32)
+def _scanned(
+    points: Floats, asked: Integers, kept: int, precision: Any
+) -> tuple[Integers, Floats, Floats]:
+    """The `kept` nearest other rows of some rows by matrix products, nearest first.
 
-
-def _in_double(points: Floats, asked: Integers, kept: int) -> tuple[Integers, Floats]:
-    return _scanned(points, asked, kept, np.float64)
-
-
-def _scanned(points: Floats, asked: Integers, kept: int, precision: Any) -> tuple[Integers, Floats]:
-    """The `kept` nearest other rows of some rows by matrix products, in no order.
-
-    And a squared distance for each, below which no row was left out, rounding allowed for.
+    And by how much more than rounding each is nearer than the next, (rows, kept), and a squared
+    distance for each row below which nothing was left out.
     """
     rows, dimension = points.shape
     kept = min(kept, rows - 1)
-    narrow = np.asarray(points - points.mean(axis=0), dtype=precision)
-    lengths = np.einsum("ij,ij->i", narrow, narrow)
-    slack = 4 * np.finfo(precision).eps * np.sqrt(dimension) * float(lengths.max())
     width = -(-rows // GROUPS) * GROUPS
+    # With a 1 behind the one and the squared length behind the other, a product is a distance
+    # less a constant of the row; what fills up the last group is infinitely far.
+    narrow, lengths = np.zeros((width, dimension + 1), dtype=precision), np.full(width, np.inf)
+    narrow[:rows, :-1] = points - points.mean(axis=0)
+    lengths[:rows] = np.einsum("ij,ij->i", narrow[:rows], narrow[:rows])
+    narrow[:, -1] = lengths
+    slack = 4 * np.finfo(precision).eps * np.sqrt(dimension) * lengths[:rows].max()
     found, reach = np.empty((len(asked), kept), dtype=np.int64), np.full(len(asked), np.inf)
+    gaps, memory = np.full((len(asked), kept), np.inf), None
     for chunk in _chunks(len(asked), width):
         own = asked[chunk]
-        squares = np.full((len(own), width), np.inf, dtype=precision)
-        squares[:, :rows] = (-2 * narrow[own]) @ narrow.T
-        squares[:, :rows] += lengths
+        if memory is None:
+            memory = np.empty((len(own), width), dtype=precision)
+        mine = -2 * narrow[own]
+        mine[:, -1] = 1
+        squares = np.matmul(mine, narrow.T, out=memory[: len(own)])
         squares[np.arange(len(own)), own] = np.inf
-        found[chunk] = _smallest(squares, kept)
+        found[chunk], ordered = _smallest(squares, kept)
+        gaps[chunk, :-1] = np.diff(ordered, axis=1) - 2 * slack
         if kept < rows - 1:
-            farthest = np.take_along_axis(squares, found[chunk], axis=1).max(axis=1)
-            reach[chunk] = farthest + lengths[own] - slack
-    return found, reach
+            reach[chunk] = ordered[:, -1] + lengths[own] - slack
+    return found, gaps, reach
 
 
-def _by_differences(points: Floats, asked: Integers, kept: int) -> tuple[Integers, Floats]:
-    """The same without products, so that nothing cancels: slow, and never in doubt."""
+def _by_differences(points: Floats, asked: Integers, kept: int) -> Integers:
+    """The nearest without products, so that nothing cancels: slow, and never in doubt."""
     from scipy.spatial.distance import cdist
 
     kept = min(kept, len(points) - 1)
@@ -165,23 +174,27 @@ def _by_differences(points: Floats, asked: Integers, kept: int) -> tuple[Integer
         squares = cdist(points[own], points, "sqeuclidean")
         squares[np.arange(len(own)), own] = np.inf
         found[chunk] = np.argpartition(squares, kept - 1, axis=1)[:, :kept]
-    return found, np.full(len(asked), np.inf)
+    return found
 
 
-def _smallest(values: Any, kept: int) -> Any:
-    """Positions of the `kept` smallest in each row.
+def _smallest(values: Any, kept: int) -> tuple[Any, Any]:
+    """Positions of the `kept` smallest in each row and their values, the smallest first.
 
     They lie in the `kept` groups with the smallest minima, so most values are looked at once.
     """
     many, width = values.shape
     groups = width // GROUPS
-    if groups <= kept:
-        return np.argpartition(values, kept - 1, axis=1)[:, :kept]
-    minima = values.reshape(many, GROUPS, groups).min(axis=1)
-    best = np.argpartition(minima, kept - 1, axis=1)[:, :kept]
-    places = (best[:, :, None] + groups * np.arange(GROUPS)).reshape(many, -1)
-    close = np.take_along_axis(values, places, axis=1)
-    return np.take_along_axis(places, np.argpartition(close, kept - 1, axis=1)[:, :kept], axis=1)
+    places = np.broadcast_to(np.arange(width), values.shape)
+    if groups > kept:
+        minima = values.reshape(many, GROUPS, groups).min(axis=1)
+        best = np.argpartition(minima, kept - 1, axis=1)[:, :kept]
+        places = (best[:, :, None] + groups * np.arange(GROUPS)).reshape(many, -1)
+        values = np.take_along_axis(values, places, axis=1)
+    near = np.argpartition(values, kept - 1, axis=1)[:, :kept]
+    values = np.take_along_axis(values, near, axis=1)
+    order = np.argsort(values, axis=1)
+    found = np.take_along_axis(places, np.take_along_axis(near, order, axis=1), axis=1)
+    return found, np.take_along_axis(values, order, axis=1)
 
 
 def _reranked(
