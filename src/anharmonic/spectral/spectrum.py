@@ -20,6 +20,7 @@ DENSE = 800
 SPARE = 2
 ROUNDS = (60, 120, 240)
 CLIMBS = 6
+DAMPING = 2 / 3
 TOLERANCE = 1e-5
 """Of the eigenvalue: how far, at most, the top pair may be from an exact one."""
 LOOSER = 100.0
@@ -202,12 +203,23 @@ def multigrid(laplacian: Any, seed: int) -> Any:
         )
     finally:
         np.random.set_state(state)  # noqa: NPY002
-    cycle = hierarchy.aspreconditioner().matvec
+    levels = [
+        (level.A, DAMPING / level.A.diagonal()[:, None], level.P, level.R)
+        for level in hierarchy.levels[:-1]
+    ]
+    coarsest = np.linalg.pinv(hierarchy.levels[-1].A.toarray(), hermitian=True)
+
+    def cycle(wanted: Any, depth: int = 0) -> Any:
+        # All columns at once, which is why the smoother is Jacobi's and not Gauss and Seidel's.
+        if depth == len(levels):
+            return coarsest @ wanted
+        matrix, inverse, finer, coarser = levels[depth]
+        found = inverse * wanted
+        found += finer @ cycle(coarser @ (wanted - matrix @ found), depth + 1)
+        return found + inverse * (wanted - matrix @ found)
 
     def approximate(columns: Any) -> Any:
-        centred = _without_constants(columns)
-        if centred.ndim == 1:
-            return _without_constants(cycle(centred))
-        return _without_constants(np.stack([cycle(each) for each in centred.T], axis=1))
+        wanted = _without_constants(columns)
+        return _without_constants(cycle(wanted.reshape(len(wanted), -1))).reshape(columns.shape)
 
     return approximate
