@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from anharmonic.errors import SettingsError
+from anharmonic.models import as_model
 from anharmonic.protocols import Floats, Integers
 from anharmonic.randomness import generator
 from anharmonic.spectral.pairs import Pairs, crowded, is_data, paired
@@ -20,6 +21,7 @@ from anharmonic.spectral.solution import Components, Plan, Side, checked, side, 
 __all__ = ["Stages", "scored", "spade"]
 
 BLOCKS, LARGEST_BLOCK = 8, 2000
+RECORDED = "recorded outputs"
 CROWD = 4
 """A block has at least this many points for each neighbour, or its graph would be nearly full."""
 
@@ -56,11 +58,11 @@ def spade(
     >>> smooth.score < rough.score
     True
     """
-    model, points = ("recorded", inputs) if is_data(inputs) else ("model", outputs)
-    source = outputs if is_data(inputs) else inputs
     plan = Plan(neighbours, rank, components, search, seed)
-    name = model if is_data(inputs) else getattr(inputs, "name", None) or type(inputs).__name__
-    return scored(points, {name: source}, plan, blocks, scale, output, progress)[name]
+    if is_data(inputs):
+        return scored(inputs, {RECORDED: outputs}, plan, blocks, scale, output, progress)[RECORDED]
+    model = as_model(inputs, output=output)
+    return scored(outputs, {model.name: model}, plan, blocks, scale, None, progress)[model.name]
 
 
 def scored(
