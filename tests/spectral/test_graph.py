@@ -71,6 +71,14 @@ def test_a_large_offset_does_not_matter():
     np.testing.assert_allclose(distances(points, found), true_distances(points, 5), rtol=1e-6)
 
 
+@pytest.mark.parametrize("search", SEARCHES)
+@pytest.mark.parametrize("unit", [1e-200, 1e-30, 1e30, 1e200])
+def test_units_do_not_matter(search, unit):
+    points = RANDOM.normal(size=(200, 12))
+    found = neighbours(points * unit, 5, search)
+    np.testing.assert_allclose(distances(points, found), true_distances(points, 5), rtol=1e-9)
+
+
 def test_chunks_do_not_matter(monkeypatch):
     points = RANDOM.normal(size=(257, 15))
     whole = neighbours(points, 5, "exact")

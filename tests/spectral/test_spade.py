@@ -59,6 +59,15 @@ def test_scale_shift_and_rotation_of_outputs_do_not_matter(scores):
     np.testing.assert_allclose(moved.blocks, scores.blocks, rtol=1e-9)
 
 
+@pytest.mark.parametrize("search", ["exact", "hnsw"])
+def test_huge_and_tiny_units_do_not_matter(scores, torn, search):
+    found = ah.spade(1e200 * INPUTS, 1e-200 * OUTPUTS, search=search, blocks=0)
+    np.testing.assert_allclose(found.eigenvalues, scores.eigenvalues, rtol=1e-9)
+    assert found.settings["recall"] == {"inputs": 1.0, "outputs": 1.0}
+    joined = ah.spade(INPUTS, torn[0], blocks=0).score
+    np.testing.assert_allclose(ah.spade(INPUTS, 1e200 * torn[0], blocks=0).score, joined)
+
+
 def test_rotation_of_inputs_does_not_matter(scores):
     turned = ah.spade(INPUTS @ rotation(6), OUTPUTS)
     np.testing.assert_allclose(turned.eigenvalues, scores.eigenvalues, rtol=1e-9)

@@ -15,7 +15,7 @@ from anharmonic.errors import MissingExtra, PointsError, SettingsError
 from anharmonic.protocols import Floats, Integers
 from anharmonic.randomness import generator
 
-__all__ = ["SEARCHES", "Search", "automatic", "neighbours", "recall"]
+__all__ = ["SEARCHES", "Search", "automatic", "moderate", "neighbours", "recall"]
 
 Search = Callable[[Floats, int], Integers]
 """Points (rows, n) and a count in; row numbers (rows, count) out, nearest first."""
@@ -52,7 +52,15 @@ def neighbours(points: Floats, count: int, search: str | Search = "auto") -> Int
     name = automatic(points) if search == "auto" else search
     if name not in SEARCHES:
         raise SettingsError(f"no search {search!r}: auto, {', '.join(SEARCHES)} or a function")
-    return SEARCHES[name](points, count)
+    return SEARCHES[name](moderate(points), count)
+
+
+def moderate(points: Floats) -> Floats:
+    """The points in another unit where their squares would not fit into single precision."""
+    largest = float(np.abs(points).max())
+    if largest == 0 or 1e-15 < largest < 1e15:
+        return points
+    return np.asarray(np.ldexp(points, -int(np.log2(largest))))  # a power of 2: nothing rounds
 
 
 def automatic(points: Floats) -> str:
