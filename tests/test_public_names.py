@@ -12,6 +12,7 @@ NAMES = {
     "Scores",
     "Search",
     "adversarial_search",
+    "SpadeScores",
     "as_model",
     "balls",
     "card",
@@ -30,6 +31,8 @@ NAMES = {
     "regions",
     "report",
     "stability",
+    "spade",
+    "spectral",
     "sweep",
     "tracking",
     "workers",
@@ -63,6 +66,6 @@ def test_everything_public_is_documented():
     for name in NAMES:
         assert inspect.getdoc(getattr(ah, name))
     rooms = (ah.balls, ah.regions, ah.workers, ah.errors, ah.plots, ah.report, ah.gate, ah.card)
-    for room in (*rooms, ah.tracking, ah.stability):
+    for room in (*rooms, ah.tracking, ah.stability, ah.spectral):
         for name in room.__all__:
             assert inspect.getdoc(getattr(room, name)), name

@@ -16,6 +16,7 @@ from anharmonic import (
     plots,
     regions,
     report,
+    spectral,
     stability,
     tracking,
     workers,
@@ -29,6 +30,7 @@ from anharmonic.models import as_model
 from anharmonic.offline import collect, plan
 from anharmonic.repetition import measured_like
 from anharmonic.scores import Scores
+from anharmonic.spectral import SpadeScores, spade
 from anharmonic.stability import GammaMap, nstep_robustness
 from anharmonic.walks import Search
 
@@ -39,6 +41,7 @@ __all__ = [
     "GammaMap",
     "Scores",
     "Search",
+    "SpadeScores",
     "adversarial_search",
     "as_model",
     "balls",
@@ -57,6 +60,8 @@ __all__ = [
     "plots",
     "regions",
     "report",
+    "spade",
+    "spectral",
     "stability",
     "sweep",
     "tracking",

@@ -3,7 +3,9 @@
     AnharmonicError
     ├── InputError            what was handed over cannot be measured
     │   ├── PointsError         the data: empty, not finite, constant, wrong shape
-    │   └── SettingsError       an argument: radius, ball, budget, output, …
+    │   ├── SettingsError       an argument: radius, ball, budget, output, …
+    │   ├── Disconnected        a graph is in parts, and joining them was declined
+    │   └── NotConverged        an eigenvalue is not known well enough to be shown
     └── ModelError            the model, or what it answered; `.partial` keeps what was done
         ├── NotAModel           this object or file is no model we know
         ├── MissingExtra        the library that reads it is not installed
@@ -25,12 +27,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AnharmonicError",
+    "Disconnected",
     "InputError",
     "MeasurementStopped",
     "MissingExtra",
     "ModelError",
     "NoisyModel",
     "NotAModel",
+    "NotConverged",
     "OutputError",
     "PointsError",
     "RemoteError",
@@ -53,6 +57,14 @@ class PointsError(InputError):
 
 class SettingsError(InputError):
     """An argument has no meaning here."""
+
+
+class Disconnected(InputError):
+    """A graph of neighbours is in parts, and joining them was declined."""
+
+
+class NotConverged(InputError, ArithmeticError):
+    """An eigenvalue is not known well enough to be shown."""
 
 
 class ModelError(AnharmonicError):

@@ -22,11 +22,11 @@ Backend = Literal["pandas", "polars", "pyarrow"]
 
 
 def arrow(columns: dict[str, Any], about: dict[str, Any]) -> Any:
-    """A pyarrow Table of arrays (rows,) or (rows, width), with facts in its metadata."""
+    """A pyarrow Table of arrays (rows,) or (rows, width), or arrow's own, with facts beside it."""
     import pyarrow as pa
 
     arrays = {
-        name: _listed(array) if array.ndim == 2 else pa.array(array)
+        name: _listed(array) if np.ndim(array) == 2 else pa.array(array)
         for name, array in columns.items()
     }
     facts = json.dumps({"format": FORMAT, **about})
@@ -78,7 +78,7 @@ def load(path: str | os.PathLike[str], what: str, writer: str) -> tuple[Any, dic
     if about["format"] > FORMAT:
         raise InputError(f"{path} was written by a newer version: upgrade anharmonic")
     if held != what:
-        raise InputError(f"{path} holds {held}, no {what}: give a file written by {writer}")
+        raise InputError(f"{path} holds {held}: give a file written by {writer}")
     return table, about
 
 

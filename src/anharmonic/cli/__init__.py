@@ -16,6 +16,7 @@ from anharmonic.cli.report import report_command
 from anharmonic.cli.reproduce import reproduce
 from anharmonic.cli.search import search_command
 from anharmonic.cli.show import complain
+from anharmonic.cli.spade import spade_command
 from anharmonic.cli.sweep import sweep_command
 from anharmonic.errors import AnharmonicError
 
@@ -31,6 +32,7 @@ app.add_typer(measure, name="gamma")
 app.command("card")(card_command)
 app.command("check")(check_command)
 app.command("compare")(compare_command)
+app.command("spade")(spade_command)
 app.command("sweep")(sweep_command)
 app.command("report")(report_command)
 app.command("search")(search_command)

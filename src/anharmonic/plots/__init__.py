@@ -18,6 +18,7 @@ from anharmonic.plots.files import save
 from anharmonic.plots.gammamaps import gamma_map
 from anharmonic.plots.maps import decision_regions
 from anharmonic.plots.points import contributions, worst_points
+from anharmonic.plots.spade import fragile_points, node_distribution, spade_curve
 from anharmonic.plots.strips import search_strip
 
 __all__ = [
@@ -25,10 +26,13 @@ __all__ = [
     "decision_regions",
     "distribution",
     "explanation",
+    "fragile_points",
     "gamma_map",
+    "node_distribution",
     "projection",
     "radius_curve",
     "save",
     "search_strip",
+    "spade_curve",
     "worst_points",
 ]

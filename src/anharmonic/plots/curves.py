@@ -17,9 +17,8 @@ from anharmonic.plots.style import (
     text,
 )
 from anharmonic.protocols import Floats
-from anharmonic.scores import Scores
 
-__all__ = ["distribution", "radius_curve"]
+__all__ = ["decades", "distribution", "radius_curve", "shares_up_to"]
 
 LEVELS = np.linspace(0.0, 1.0, 201)
 WIDE = 30.0
@@ -67,7 +66,7 @@ def radius_curve(sweep: Sweep) -> Any:
     )
     figure.update_yaxes(title={"text": "mean gamma"})
     if positive:
-        figure.update_yaxes(**_decades())
+        figure.update_yaxes(**decades())
     figure.update_layout(legend=LEGEND_BELOW, showlegend=len(means) > 1)
     caption = (
         f"Mean gamma at {len(sweep.radii)} radii; bars are one standard error, "
@@ -94,16 +93,22 @@ def distribution(scores: Several) -> Any:
 
     The curves are drawn from 200 quantiles, whatever the number of points.
     """
+    values = {name: each.values for name, each in named(scores).items()}
+    figure = shares_up_to(values, "gamma", "A curve further left is the more harmonic model.")
+    return finished(figure, "How gamma is spread over the points", figure.layout.meta["caption"])
+
+
+def shares_up_to(values: dict[str, Floats], what: str, reading: str) -> Any:
+    """A curve of shares for each name's values; its caption is in `layout.meta`."""
     go = graph_objects()
-    models = named(scores)
-    styles = model_styles(models)
-    quantiles = {name: _quantiles(each) for name, each in models.items()}
+    styles = model_styles(values)
+    quantiles = {name: _quantiles(each) for name, each in values.items()}
     least = _least(list(quantiles.values()))
     figure = blank()
-    for name, values in quantiles.items():
+    for name, each in quantiles.items():
         figure.add_trace(
             go.Scatter(
-                x=values if least is None else np.maximum(values, least),
+                x=each if least is None else np.maximum(each, least),
                 y=LEVELS,
                 name=text(name),
                 mode="lines",
@@ -111,29 +116,28 @@ def distribution(scores: Several) -> Any:
                 hovertemplate="%{y:.0%} of the points are at %{x:.4g} or below",
             )
         )
-    figure.update_xaxes(title={"text": "gamma"}, rangemode="tozero")
+    figure.update_xaxes(title={"text": what}, rangemode="tozero")
     bottom = _bottom(list(quantiles.values()), least or 0.0)
     figure.update_yaxes(
         title={"text": "share of points"}, tickformat=".0%", range=[bottom, 1 + 0.02 * (1 - bottom)]
     )
     if least is not None:
-        figure.update_xaxes(**_decades())
-    figure.update_layout(legend=LEGEND_BELOW, showlegend=len(models) > 1)
-    counts = sorted({len(each) for each in models.values()})
+        figure.update_xaxes(**decades())
+    figure.update_layout(legend=LEGEND_BELOW, showlegend=len(values) > 1)
+    counts = sorted({len(each) for each in values.values()})
     many = " or ".join(f"{each:,}" for each in counts)
     caption = (
-        f"Share of the {many} points with gamma up to each value, from 200 quantiles. "
-        "A curve further left is the more harmonic model."
+        f"Share of the {many} points with {what} up to each value, from 200 quantiles. {reading}"
     )
     if least is not None:
         caption += f" What is below {least:.2g} is drawn there."
     if bottom:
-        caption += f" The axis begins at {bottom:.0%}: that many points have next to no gamma."
-    return finished(figure, "How gamma is spread over the points", caption)
+        caption += f" The axis begins at {bottom:.0%}: that many points have next to no {what}."
+    return figure.update_layout(meta={"caption": caption})
 
 
-def _quantiles(scores: Scores) -> Floats:
-    known = scores.values[np.isfinite(scores.values)]
+def _quantiles(values: Floats) -> Floats:
+    known = values[np.isfinite(values)]
     if not len(known):
         return np.full(len(LEVELS), np.nan)
     return np.asarray(np.quantile(known, LEVELS, method="inverted_cdf"))
@@ -157,5 +161,6 @@ def _bottom(quantiles: list[Floats], least: float) -> float:
     return float(np.floor(20 * none - 1) / 20) if none > 0.5 else 0.0
 
 
-def _decades() -> dict[str, Any]:
+def decades() -> dict[str, Any]:
+    """A logarithmic axis."""
     return {"type": "log", "dtick": 1, "exponentformat": "power", "minor": {"dtick": "D1"}}

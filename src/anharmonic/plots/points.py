@@ -14,7 +14,16 @@ from anharmonic.protocols import Floats
 from anharmonic.regions import Region, as_region
 from anharmonic.scores import Scores
 
-__all__ = ["Share", "WorstPoint", "contributions", "shares", "worst", "worst_points"]
+__all__ = [
+    "Share",
+    "WorstPoint",
+    "contributions",
+    "features_at",
+    "shares",
+    "table_of",
+    "worst",
+    "worst_points",
+]
 
 SHOWN = 5
 NOTHING = 1e-9
@@ -71,7 +80,7 @@ def worst(
             (float(low[row]), float(high[row])),
             output_text(scores, row),
             _shares_at(row, region, found),
-            [] if region is None else _values(region, row),
+            [] if region is None else features_at(region, row),
         )
         for row in scores.worst(count).tolist()
         if not low[row] <= 0  # without turns to compare there is no interval, and it is NaN
@@ -81,14 +90,14 @@ def worst(
 def _shares_at(row: int, region: Region | None, found: Contributions | None) -> list[Share] | None:
     if found is None or row not in found.rows:
         return None
-    known = {} if region is None else dict(_values(region, row, most=None))
+    known = {} if region is None else dict(features_at(region, row, most=None))
     return [
         each._replace(name=titled(each.name), value=known.get(titled(each.name), ""))
         for each in shares(found.names, found.of(row), SHOWN)
     ]
 
 
-def _values(region: Region, row: int, most: int | None = 4) -> list[tuple[str, str]]:
+def features_at(region: Region, row: int, most: int | None = 4) -> list[tuple[str, str]]:
     """The first features of a row that move, as text."""
     return [
         (titled(name), f"{float(region.values[row, index]):.4g}")
@@ -117,7 +126,16 @@ def worst_points(
             "<br>".join(f"{text(name)} {value}" for name, value in point.values) for point in found
         ]
     wide = {"row": 0.5, "features behind it": 2.2, "features": 2.0}
-    table = graph_objects().Table(
+    lines = 3 if contributions is not None else 4 if points is not None else 1
+    caption = "By the lower ends of their intervals; among many points some stand here by chance."
+    height = 140 + len(found) * (12 + 20 * lines)
+    figure = blank([table_of(columns, wide)])
+    return finished(figure, f"The {len(found)} worst points", caption, height)
+
+
+def table_of(columns: dict[str, list[str]], wide: dict[str, float]) -> Any:
+    """A table with a column for each name, as wide as told."""
+    return graph_objects().Table(
         header={
             "values": [f"<b>{name}</b>" for name in columns],
             "align": "left",
@@ -133,10 +151,6 @@ def worst_points(
         },
         columnwidth=[wide.get(name, 1.2) for name in columns],
     )
-    lines = 3 if contributions is not None else 4 if points is not None else 1
-    caption = "By the lower ends of their intervals; among many points some stand here by chance."
-    height = 140 + len(found) * (12 + 20 * lines)
-    return finished(blank([table]), f"The {len(found)} worst points", caption, height)
 
 
 def contributions(found: Contributions, row: int | None = None, most: int = 12) -> Any:

@@ -1,0 +1,122 @@
+"""`anharmonic spade`: the spectral score of recorded outputs, or of models, on data."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from anharmonic.cli.options import (
+    Columns,
+    Data,
+    Drop,
+    Json,
+    ModelOption,
+    Out,
+    OutputOption,
+    Scale,
+    Trust,
+    chosen,
+    load,
+    scale_value,
+)
+from anharmonic.cli.show import plain
+from anharmonic.errors import SettingsError
+from anharmonic.files import read_data
+from anharmonic.spectral import SpadeScores, guide, spade
+
+__all__ = ["spade_command"]
+
+WORST = 5
+
+
+def spade_command(
+    inputs: Annotated[Path | None, typer.Option(help="Recorded inputs, one row a point.")] = None,
+    outputs: Annotated[Path | None, typer.Option(help="Their outputs, such as logits.")] = None,
+    model: ModelOption = None,
+    data: Data = None,
+    neighbours: Annotated[int, typer.Option(min=1, help="Of every point in both graphs.")] = 10,
+    rank: Annotated[int, typer.Option(min=1, help="Eigenvectors behind node scores.")] = 10,
+    components: Annotated[
+        str, typer.Option(help="An output graph in parts: join, largest, each or refuse.")
+    ] = "join",
+    search: Annotated[str, typer.Option(help="auto, exact, tree, filtered or hnsw.")] = "auto",
+    scale: Scale = "raw",
+    blocks: Annotated[int, typer.Option(min=0, help="For the interval; 0: none.")] = 8,
+    output: OutputOption = None,
+    columns: Columns = None,
+    drop: Drop = None,
+    seed: int = 0,
+    trust: Trust = False,
+    out: Out = None,
+    as_json: Json = False,
+) -> None:
+    """How far a model pulls apart what is close: the SPADE score, and the most fragile points."""
+    with _stages(quiet=as_json) as progress:
+        scores = spade(
+            *_sources(inputs, outputs, model, data, columns, drop, output, trust),
+            neighbours=neighbours,
+            rank=rank,
+            components=components,  # type: ignore[arg-type]
+            search=search,
+            scale=scale_value(scale),
+            blocks=blocks,
+            seed=seed,
+            progress=progress,
+        )
+    if out is not None:
+        scores.save(out)
+    _show(scores, as_json)
+
+
+def _sources(
+    inputs: Path | None,
+    outputs: Path | None,
+    model: str | None,
+    data: Path | None,
+    columns: str | None,
+    drop: str | None,
+    output: str | None,
+    trust: bool,
+) -> tuple[Any, Any]:
+    """Inputs and outputs, or a model and points."""
+    if inputs is not None and outputs is not None and model is None and data is None:
+        return chosen(read_data(inputs), columns, drop), read_data(outputs)
+    if model is not None and data is not None and inputs is None and outputs is None:
+        return load(model, output, trust), chosen(read_data(data), columns, drop)
+    raise SettingsError("give --inputs and --outputs, or --model and --data")
+
+
+@contextmanager
+def _stages(quiet: bool) -> Iterator[Callable[[str], None]]:
+    """A line on standard error that says what is being done."""
+    with Console(stderr=True, quiet=quiet).status("reading") as status:
+        yield status.update
+
+
+def _show(scores: SpadeScores, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(plain(scores.summary())))
+        return
+    console = Console()
+    table = Table(title=f"SPADE of {escape(scores.settings['model'])}", show_header=False)
+    table.add_column(style="bold")
+    table.add_column()
+    for name, fact in scores.facts().items():
+        table.add_row(name, fact)
+    for name, seconds in scores.settings["seconds"].items():
+        table.add_row(f"  {name}", f"{seconds:.2f}")
+    console.print(table)
+    fragile = Table(title="most fragile points")
+    for name in ("row", "node score"):
+        fragile.add_column(name, justify="right")
+    for row in guide(scores, WORST).tolist():
+        fragile.add_row(str(row), f"{scores.values[row]:.4g}")
+    console.print(fragile)

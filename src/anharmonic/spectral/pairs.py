@@ -1,0 +1,119 @@
+"""Inputs and outputs side by side, checked, every distinct pair of them once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+import narwhals.stable.v1 as nw
+import numpy as np
+
+from anharmonic.asking import answers, question_about
+from anharmonic.errors import OutputError, PointsError, listed
+from anharmonic.models import as_model
+from anharmonic.protocols import Floats, Integers
+from anharmonic.regions import Region, as_region, host
+from anharmonic.scaling import scaled
+
+__all__ = ["Pairs", "crowded", "is_data", "paired"]
+
+
+class Pairs(NamedTuple):
+    """Distinct rows: inputs (nodes, n) and, by model, outputs (nodes, columns).
+
+    `rows` (nodes,) says where each stands first among the points and `nodes` (points,) which of
+    them a point is. A copy of a point with the same outputs says nothing new of the model.
+    """
+
+    inputs: Floats
+    outputs: dict[str, Floats]
+    rows: Integers
+    nodes: Integers
+    queries: int
+    still: tuple[str, ...]
+
+
+def is_data(thing: Any) -> bool:
+    """Whether something is points rather than a model."""
+    if isinstance(thing, (Region, list, tuple)) or hasattr(thing, "__array__"):
+        return True
+    return isinstance(nw.from_native(thing, eager_only=True, pass_through=True), nw.DataFrame)
+
+
+def paired(points: Any, sources: Mapping[str, Any], scale: Any, output: Any = None) -> Pairs:
+    """Points, and for every name its outputs: an array of them, or a model that is asked."""
+    whole = as_region(points)
+    region, units, _ = scaled(whole, scale, None)
+    inputs = host(region.values) / units
+    found, queries = {}, 0
+    for name, source in sources.items():
+        if is_data(source):
+            found[name] = _recorded(source, len(inputs), name)
+        else:
+            found[name] = _asked(source, whole, output)
+            queries += len(inputs)
+    rows, nodes = _distinct([inputs, *found.values()])
+    kept = {name: outputs[rows] for name, outputs in found.items()}
+    return Pairs(inputs[rows], kept, rows, nodes, queries, region.still)
+
+
+def _recorded(source: Any, wanted: int, name: str) -> Floats:
+    table = nw.from_native(source, eager_only=True, pass_through=True)
+    try:
+        outputs = host(table.to_numpy() if isinstance(table, nw.DataFrame) else source)
+    except (TypeError, ValueError) as problem:
+        raise OutputError(f"the outputs of {name} are not numbers: give logits") from problem
+    if outputs.ndim == 0 or len(outputs) != wanted:
+        raise PointsError(
+            f"{wanted} rows of inputs and outputs of shape {outputs.shape}: give one row of "
+            "outputs for each input"
+        )
+    outputs = outputs.reshape(wanted, -1)
+    bad = np.flatnonzero(~np.isfinite(outputs).all(axis=1)).tolist()
+    if bad:
+        raise OutputError(f"NaN or infinity in the outputs' rows {listed(bad)}: leave them out")
+    return outputs
+
+
+def _asked(source: Any, region: Region, output: Any) -> Floats:
+    model = as_model(source, output=output)
+    question, _ = question_about(model, region)
+    values = model.place(region.values[:, None, :])
+    return answers(question, values, np.arange(len(region)))[:, 0, :]
+
+
+def _distinct(arrays: list[Floats]) -> tuple[Integers, Integers]:
+    """Where each distinct row stands first, and which of those every row equals."""
+    # Adding 0 turns -0 into 0, so that equal numbers have equal bytes.
+    parts = [np.ascontiguousarray(each) + 0.0 for each in arrays]
+    places: dict[bytes, int] = {}
+    rows: list[int] = []
+    nodes = np.empty(len(parts[0]), dtype=np.int64)
+    for row, bits in enumerate(zip(*parts, strict=True)):
+        key = blake2b(b"".join(each.tobytes() for each in bits), digest_size=16).digest()
+        node = places.setdefault(key, len(rows))
+        if node == len(rows):
+            rows.append(row)
+        nodes[row] = node
+    return np.array(rows, dtype=np.int64), nodes
+
+
+def crowded(points: Floats, neighbours: int, what: str) -> float:
+    """Share of rows with more exact copies than neighbours; an error where most are.
+
+    Their neighbours are then an arbitrary choice, so the graph would be one.
+    """
+    places, groups = _distinct([points])
+    sizes = np.bincount(groups)
+    if len(places) == 1:
+        raise PointsError(f"all {what} are equal, so there is nothing to measure: check them")
+    share = float((sizes[groups] > neighbours + 1).mean())
+    if share > 0.5:
+        raise PointsError(
+            f"the {what} take {len(places):,} values in {len(points):,} rows, and {share:.0%} of "
+            f"the rows have more than {neighbours} exact copies: which are neighbours would be "
+            "chance. Give logits or probabilities rather than labels, drop copies, or raise "
+            "neighbours"
+        )
+    return share
