@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import spearmanr
 
 import anharmonic as ah
-from anharmonic.errors import Disconnected, InputError, OutputError, PointsError, SettingsError
+from anharmonic.errors import (
+    Disconnected,
+    InputError,
+    MissingExtra,
+    OutputError,
+    PointsError,
+    SettingsError,
+)
 from anharmonic.spectral import bounds, compare, cut_distortion, distortion, guide, pair_distortion
 from anharmonic.spectral.graph import graph_of
 from anharmonic.spectral.search import neighbours
@@ -307,3 +316,13 @@ def test_models_are_compared_over_one_input_graph():
     assert "wavy" in found._repr_html_()
     with pytest.raises(SettingsError):
         compare(points, {})
+
+
+@pytest.mark.parametrize("library", ["pyamg", "threadpoolctl", "hnswlib"])
+def test_what_is_not_installed_is_named(library, monkeypatch):
+    monkeypatch.setitem(sys.modules, library, None)
+    points = np.random.default_rng(9).normal(size=(900, 4))
+    search = "hnsw" if library == "hnswlib" else "auto"
+    with pytest.raises(MissingExtra, match=rf"{library}.*anharmonic\[spade\]"):
+        ah.spade(points, points[:, :2], search=search, blocks=0)
+    assert ah.spade(points[:300], points[:300, :2], blocks=0).score > 0  # small ones need nothing

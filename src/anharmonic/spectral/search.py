@@ -91,27 +91,32 @@ def _checked(found: Any, rows: int, count: int) -> Integers:
 
 
 def _exact(points: Floats, count: int) -> Integers:
-    """Everything against everything by products in single precision.
+    """Everything against everything."""
+    return _compared(points, np.arange(len(points)), count)
+
+
+def _compared(points: Floats, asked: Integers, count: int) -> Integers:
+    """The neighbours of some rows among all, by products in single precision.
 
     Rows whose neighbours rounding could put in another order get theirs by differences to a few
     more candidates. Where rounding could hide a neighbour altogether, as in tight clusters far
     apart, all rows are candidates again: in double precision, then by differences.
     """
-    every = np.arange(len(points))
-    found, gaps, reach = _scanned(points, every, count + SPARE, np.float32)
-    unclear = np.flatnonzero(gaps[:, :count].min(axis=1) <= 0)
-    found[unclear, :count], farthest = _reranked(points, unclear, found[unclear], count)
+    found, gaps, reach = _scanned(points, asked, count + SPARE, np.float32)
     result = found[:, :count]
+    unclear = np.flatnonzero(gaps[:, :count].min(axis=1) <= 0)
+    result[unclear], farthest = _reranked(points, asked[unclear], found[unclear], count)
     for precision in (np.float64, None):
         # Nothing is nearer than a copy, whatever was left out.
         unclear = unclear[(farthest >= reach[unclear]) & (farthest > 0)]
         if not len(unclear):
             break
+        rows = asked[unclear]
         if precision is None:
-            candidates = _by_differences(points, unclear, count + SPARE)
+            candidates = _by_differences(points, rows, count + SPARE)
         else:
-            candidates, _, reach[unclear] = _scanned(points, unclear, count + SPARE, precision)
-        result[unclear], farthest = _reranked(points, unclear, candidates, count)
+            candidates, _, reach[unclear] = _scanned(points, rows, count + SPARE, precision)
+        result[unclear], farthest = _reranked(points, rows, candidates, count)
     return result
 
 
@@ -267,10 +272,10 @@ def recall(points: Floats, found: Integers, sample: int = 200, seed: int = 0) ->
     """Share of true neighbours found, on some rows; an equally near row counts as true."""
     rows, count = found.shape
     asked = generator(seed, 21).choice(rows, min(sample, rows), replace=False)
-    near = 0
-    for row in asked.tolist():
-        squares = np.square(points - points[row]).sum(axis=1)
-        given = squares[found[row]]
-        squares[row] = np.inf
-        near += int((given <= np.partition(squares, count - 1)[count - 1] * (1 + 1e-9)).sum())
-    return float(near / (len(asked) * count))
+    true = _distances(points, asked, _compared(points, asked, count))
+    given = _distances(points, asked, found[asked])
+    return float((given <= true[:, -1:] * (1 + 1e-9)).mean())
+
+
+def _distances(points: Floats, asked: Integers, others: Integers) -> Floats:
+    return np.asarray(np.linalg.norm(points[others] - points[asked, None, :], axis=2))
