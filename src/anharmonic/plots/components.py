@@ -18,7 +18,7 @@ from anharmonic.scores import Scores
 __all__ = ["FEWEST", "projection"]
 
 FEWEST = 3
-DRAWN = 1500
+DRAWN = 800
 RINGED = 10
 
 

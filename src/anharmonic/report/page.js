@@ -24,10 +24,21 @@ const bytesOf = (base64) => {
     modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"],
   };
   const figures = JSON.parse(document.getElementById("figures").textContent);
-  for (const [place, figure] of Object.entries(figures)) {
+  const draw = ([place, figure]) => {
     // A finger that scrolls the page must not zoom the picture under it.
     if (touch) figure.layout.dragmode = false;
-    await Plotly.newPlot(place, figure.data, figure.layout, config);
+    return Plotly.newPlot(place, figure.data, figure.layout, config);
+  };
+  const seen = ([place]) =>
+    document.getElementById(place).getBoundingClientRect().top < innerHeight;
+  const all = Object.entries(figures);
+  const [first, later] = [all.filter(seen), all.filter((each) => !seen(each))];
+  for (const each of first) await draw(each);
+  document.documentElement.dataset.opened = performance.now();
+  for (const each of later) {
+    // Let the reader scroll between pictures.
+    await new Promise((next) => setTimeout(next));
+    await draw(each);
   }
 
   // Paper is narrower than most screens, and pictures do not follow by themselves.
