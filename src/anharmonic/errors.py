@@ -108,6 +108,11 @@ class MeasurementStopped(ModelError, RuntimeError):
     """The model raised an exception of its own. Give `partial` back as `resume=` to go on."""
 
 
+def first_line(problem: BaseException) -> str:
+    """What an error of somebody else's says, its first line or its kind."""
+    return (str(problem).splitlines() or [type(problem).__name__])[0]
+
+
 def listed(rows: Sequence[int], most: int = 5) -> str:
     """Name a few row numbers: `3, 8, 12 … (40 in all)`."""
     shown = ", ".join(str(row) for row in rows[:most])

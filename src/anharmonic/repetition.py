@@ -9,7 +9,7 @@ from anharmonic.meanvalue import gamma
 from anharmonic.regions import Region, points
 from anharmonic.scores import Scores
 
-__all__ = ["MeasureArguments", "arguments_of", "measured_like"]
+__all__ = ["MeasureArguments", "arguments_of", "ball_asked_for", "measured_like"]
 
 REPEATED = (
     *("radius", "scale", "rotations", "directions", "bounds", "seed"),
@@ -37,10 +37,13 @@ def arguments_of(scores: Scores) -> MeasureArguments:
     """
     known = scores.settings
     arguments = {name: known[name] for name in REPEATED if name in known}
-    # A ball by name is turned and thinned anew, so its name must not say so already.
-    shape = str(known.get("ball", "auto pairs")).removeprefix("rotated ")
-    ball = shape.removeprefix("sampled ").removesuffix(" singles")
+    ball = ball_asked_for(str(known.get("ball", "auto pairs")))
     return cast(MeasureArguments, {**arguments, "ball": ball})
+
+
+def ball_asked_for(name: str) -> str:
+    """The name a ball is asked for by; it is turned and thinned anew by the other arguments."""
+    return name.removeprefix("rotated ").removeprefix("sampled ").removesuffix(" singles")
 
 
 def measured_like(

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anharmonic.errors import InputError, MissingExtra
+from anharmonic.errors import InputError, MissingExtra, first_line
 
 __all__ = ["Images", "read_images"]
 
@@ -60,7 +60,7 @@ def read_images(
             with PIL.Image.open(file) as image:
                 pixels.append(_resized(image, size, grey))
         except (OSError, SyntaxError, ValueError, PIL.Image.DecompressionBombError) as problem:
-            skipped[file.name] = (str(problem).splitlines() or [type(problem).__name__])[0]
+            skipped[file.name] = first_line(problem)
             continue
         names.append(file.name)
     if not names:

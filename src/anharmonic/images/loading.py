@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from anharmonic.errors import MissingExtra, NotAModel
+from anharmonic.errors import MissingExtra, NotAModel, first_line
 from anharmonic.images.preprocessing import IMAGENET, Preprocessing
+from anharmonic.models.files import load
 
 __all__ = ["classifier"]
 
@@ -45,7 +46,7 @@ def classifier(
     if isinstance(source, torch.nn.Module):
         found = Classifier(source, preprocessing or IMAGENET, named)
     elif str(source).endswith(".onnx"):
-        return OnnxClassifier(_session(Path(source)), preprocessing or IMAGENET)
+        return OnnxClassifier(load(Path(source), trust), preprocessing or IMAGENET)
     elif isinstance(source, str | Path):
         found = _transformers(str(source), preprocessing, named, trust)
     else:
@@ -71,35 +72,21 @@ def _transformers(
         )
         declared = given or Preprocessing.of_processor(AutoImageProcessor.from_pretrained(source))
     except (OSError, ValueError, KeyError) as problem:
-        reason = (str(problem).splitlines() or [type(problem).__name__])[0]
         raise NotAModel(
-            f"{source} cannot be loaded as an image classifier ({reason}): give a model's id or a "
-            "folder that save_pretrained wrote; weights that are pickles need trust=True."
+            f"{source} cannot be loaded as an image classifier ({first_line(problem)}): give a "
+            "model's id or a folder that save_pretrained wrote; weights that are pickles need "
+            "trust=True."
         ) from problem
     labels = network.config.id2label
     known = tuple(str(labels[index]) for index in sorted(labels))
     return Classifier(network.eval(), declared, classes or known)
 
 
-def _session(path: Path) -> Any:
-    if not path.is_file():
-        raise NotAModel(f"There is no file {path}: check the path.")
-    try:
-        import onnxruntime
-    except ImportError as problem:
-        raise MissingExtra("onnxruntime", "onnx") from problem
-    try:
-        return onnxruntime.InferenceSession(str(path))
-    except Exception as problem:  # the runtime has many kinds of its own
-        reason = (str(problem).splitlines() or [type(problem).__name__])[0]
-        raise NotAModel(f"{path} cannot be read as an ONNX model ({reason}).") from problem
-
-
 @dataclass(frozen=True, eq=False)
 class OnnxClassifier:
     """A function on pixels: prepared by torch, answered by onnxruntime."""
 
-    session: Any
+    graph: Any
     preprocessing: Preprocessing
 
     def __call__(self, pixels: Any) -> Any:
@@ -109,4 +96,5 @@ class OnnxClassifier:
 
         tensor = torch.as_tensor(np.asarray(pixels), dtype=torch.float32)
         images = prepared(tensor, self.preprocessing).numpy()
-        return self.session.run(None, {self.session.get_inputs()[0].name: images})[0]
+        session = self.graph.session
+        return session.run(None, {session.get_inputs()[0].name: images})[0]

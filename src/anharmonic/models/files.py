@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from anharmonic.errors import MissingExtra, ModelError, NotAModel, UntrustedFile
+from anharmonic.errors import MissingExtra, ModelError, NotAModel, UntrustedFile, first_line
 
 __all__ = ["ACCEPTED", "load", "load_attribute"]
 
@@ -39,10 +39,9 @@ def load(path: Path, trust: bool) -> object:
             "with."
         ) from error
     except Exception as error:  # every format fails on garbage in its own way
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise NotAModel(
-            f"{path} cannot be read as a {path.suffix} model ({reason}): save the model again. "
-            f"Accepted: {ACCEPTED}."
+            f"{path} cannot be read as a {path.suffix} model ({first_line(error)}): save the "
+            f"model again. Accepted: {ACCEPTED}."
         ) from error
 
 

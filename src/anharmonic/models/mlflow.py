@@ -16,7 +16,14 @@ from typing import Any, Final
 import narwhals as nw
 import numpy as np
 
-from anharmonic.errors import MissingExtra, ModelError, NotAModel, PointsError, UntrustedFile
+from anharmonic.errors import (
+    MissingExtra,
+    ModelError,
+    NotAModel,
+    PointsError,
+    UntrustedFile,
+    first_line,
+)
 from anharmonic.models.answers import Answers, scored
 from anharmonic.models.files import load
 from anharmonic.models.predictor import on_host
@@ -75,7 +82,7 @@ def load_mlflow(source: str | Path, trust: bool) -> object:
         return pyfunc
     except Exception as error:  # loading runs the model's own code, which may raise anything
         raise NotAModel(
-            f"{source} cannot be loaded ({type(error).__name__}: {_first_line(error)}): install "
+            f"{source} cannot be loaded ({type(error).__name__}: {first_line(error)}): install "
             "what the model was logged with."
         ) from error
 
@@ -102,7 +109,7 @@ def _found(source: str) -> tuple[Path, dict[str, Any]]:
         return folder, dict(Model.load(str(folder)).flavors)
     except Exception as error:  # stores fail each in its own way
         raise NotAModel(
-            f"{source} cannot be found ({_first_line(error)}): check the name and version, and "
+            f"{source} cannot be found ({first_line(error)}): check the name and version, and "
             "that MLFLOW_TRACKING_URI names the right server or database."
         ) from error
 
@@ -143,7 +150,7 @@ class Pyfunc:
             return self.model.predict(_described(on_host(points), schema))
         except MlflowException as error:
             raise ModelError(
-                f"MLflow refuses the points ({_first_line(error)}): give the columns of the "
+                f"MLflow refuses the points ({first_line(error)}): give the columns of the "
                 "model's signature; a column it calls whole numbers cannot move, so hold it still "
                 "with moving= (--moving), or log the model with an example of floats."
             ) from error
@@ -182,7 +189,3 @@ def _table(points: Array, names: list[str]) -> Any:
             f"give {', '.join(map(str, names))}"
         )
     return pandas.DataFrame(flat, columns=names)
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]

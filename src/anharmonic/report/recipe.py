@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from anharmonic.reductions import NAMES as REDUCTIONS
+from anharmonic.repetition import ball_asked_for
 from anharmonic.scores import Scores
 
 __all__ = ["recipe"]
@@ -48,7 +49,7 @@ def arguments(settings: dict[str, Any]) -> dict[str, str]:
         if settings.get(name) is not None:
             found[name] = repr(settings[name])
     if settings.get("ball"):
-        found["ball"] = repr(_ball(settings["ball"]))
+        found["ball"] = repr(ball_asked_for(settings["ball"]))
     units = settings.get("scale")
     if units is not None:
         found["scale"] = '"auto"' if len(units) > MOST_UNITS else repr(units)
@@ -64,9 +65,3 @@ def arguments(settings: dict[str, Any]) -> dict[str, str]:
         if settings.get(name) is not None:
             found[name] = repr(settings[name])
     return found
-
-
-def _ball(name: str) -> str:
-    """The name a ball is asked for by; turns and samples follow from the other arguments."""
-    plain = name.removeprefix("rotated ").removeprefix("sampled ").removesuffix(" singles")
-    return plain
