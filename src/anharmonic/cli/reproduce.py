@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import typer
 from rich.console import Console
@@ -19,47 +19,78 @@ from anharmonic.reproduce.page import Page, Section, prose
 
 __all__ = ["reproduce"]
 
+
+class Study(NamedTuple):
+    """Where a study lives, what it shows, and the data it must be given."""
+
+    place: str
+    help: str
+    data: str | None = None
+
+
 STUDIES = {
-    "functions": ("functions:known_functions", "Balls and functions with known answers."),
-    "wine": ("splits:wine_splits", "The four Wine models over 20 splits: a minute on two cores."),
-    "boundary": ("boundary:boundary_length", "Gamma of labels is the length of the boundary."),
-    "radius": ("radius:radius_dependence", "Gamma against the radius: when is the order steady?"),
-    "overfitting": (
+    "functions": Study("functions:known_functions", "Balls and functions with known answers."),
+    "wine": Study(
+        "splits:wine_splits", "The four Wine models over 20 splits: a minute on two cores."
+    ),
+    "boundary": Study("boundary:boundary_length", "Gamma of labels is the length of the boundary."),
+    "radius": Study(
+        "radius:radius_dependence", "Gamma against the radius: when is the order steady?"
+    ),
+    "overfitting": Study(
         "overfitting.study:overfitting",
         "Gamma against the true generalisation gap: 12 data sets, some minutes on two cores.",
     ),
-    "dirichlet": ("dirichlet:minimal_interpolation", "Relax a boundary to a harmonic function."),
+    "dirichlet": Study(
+        "dirichlet:minimal_interpolation", "Relax a boundary to a harmonic function."
+    ),
 }
+
+Seed = Annotated[int, typer.Option(min=0)]
+Out = Annotated[Path | None, typer.Option(help="Write the page as Markdown into this folder.")]
 
 reproduce = typer.Typer(
     no_args_is_help=True, help="Measure the paper's tables and figures again, with errors."
 )
 
 
-def _command(name: str, place: str) -> Callable[..., None]:
-    def run(
-        seed: Annotated[int, typer.Option(min=0)] = 0,
-        out: Annotated[
-            Path | None, typer.Option(help="Write the page as Markdown into this folder.")
-        ] = None,
+def _command(name: str, study: Study) -> Callable[..., None]:
+    if study.data is None:
+
+        def run(seed: Seed = 0, out: Out = None, as_json: Json = False) -> None:
+            _run(name, study, seed, out, as_json)
+
+        return run
+
+    def run_on(
+        data: Annotated[Path, typer.Option(exists=True, help=study.data)],
+        seed: Seed = 0,
+        out: Out = None,
         as_json: Json = False,
     ) -> None:
-        module, function = place.split(":")
-        study = getattr(import_module(f"anharmonic.reproduce.{module}"), function)
-        with Console(stderr=True).status(f"{name} …") as status:
-            page: Page = study(seed=seed, tell=lambda line: status.update(escape(line)))
-        if out is not None:
-            tell(f"written: {page.write(out)}")
-        if as_json:
-            print(json.dumps(plain(page.plain())))
-        else:
-            _show(page)
+        _run(name, study, seed, out, as_json, data)
 
-    return run
+    return run_on
 
 
-for _name, (_place, _help) in STUDIES.items():
-    reproduce.command(_name, help=_help)(_command(_name, _place))
+def _run(
+    name: str, study: Study, seed: int, out: Path | None, as_json: bool, data: Path | None = None
+) -> None:
+    module, function = study.place.split(":")
+    made = getattr(import_module(f"anharmonic.reproduce.{module}"), function)
+    needed = {} if data is None else {"data": data}
+    with Console(stderr=True).status(f"{name} …") as status:
+        page: Page = made(seed=seed, tell=lambda line: status.update(escape(line)), **needed)
+    if out is not None:
+        tell(f"written: {page.write(out)}")
+    if as_json:
+        print(json.dumps(plain(page.plain())))
+    else:
+        _show(page)
+
+
+for _name, _study in STUDIES.items():
+    reproduce.command(_name, help=_study.help)(_command(_name, _study))
 
 
 def _show(page: Page) -> None:
