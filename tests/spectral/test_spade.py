@@ -318,7 +318,7 @@ def test_models_are_compared_over_one_input_graph():
         compare(points, {})
 
 
-@pytest.mark.parametrize("library", ["pyamg", "threadpoolctl", "hnswlib"])
+@pytest.mark.parametrize("library", ["threadpoolctl", "hnswlib"])
 def test_what_is_not_installed_is_named(library, monkeypatch):
     monkeypatch.setitem(sys.modules, library, None)
     points = np.random.default_rng(9).normal(size=(900, 4))

@@ -9,7 +9,8 @@ import numpy as np
 from anharmonic.errors import Disconnected, NotConverged
 from anharmonic.protocols import Floats, Integers
 from anharmonic.spectral.graph import Graph
-from anharmonic.spectral.spectrum import DENSE, multigrid, single_thread
+from anharmonic.spectral.multigrid import multigrid
+from anharmonic.spectral.spectrum import DENSE, single_thread
 
 __all__ = ["geodesic", "resistance"]
 
