@@ -21,7 +21,8 @@ import numpy as np
 import anharmonic as ah
 from anharmonic.spectral.graph import graph_of
 from anharmonic.spectral.search import neighbours
-from anharmonic.spectral.spectrum import _dense, single_thread
+from anharmonic.spectral.spectrum import _dense
+from anharmonic.spectral.threads import single_thread
 
 SIZES, CHECKED, NEIGHBOURS, RANK = (2000, 10_000), 2000, 10, 10
 

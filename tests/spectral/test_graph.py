@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from anharmonic.errors import PointsError, SettingsError
-from anharmonic.spectral import search as searching
+from anharmonic.spectral import products
 from anharmonic.spectral.graph import Graph, graph_of, joined
 from anharmonic.spectral.search import SEARCHES, automatic, neighbours, recall
 
@@ -82,7 +82,7 @@ def test_units_do_not_matter(search, unit):
 def test_chunks_do_not_matter(monkeypatch):
     points = RANDOM.normal(size=(257, 15))
     whole = neighbours(points, 5, "exact")
-    monkeypatch.setattr(searching, "_chunks", _narrow(searching._chunks))
+    monkeypatch.setattr(products, "chunks", _narrow(products.chunks))
     np.testing.assert_array_equal(neighbours(points, 5, "exact"), whole)
 
 

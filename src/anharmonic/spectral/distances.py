@@ -10,7 +10,8 @@ from anharmonic.errors import Disconnected, NotConverged
 from anharmonic.protocols import Floats, Integers
 from anharmonic.spectral.graph import Graph
 from anharmonic.spectral.multigrid import multigrid
-from anharmonic.spectral.spectrum import DENSE, single_thread
+from anharmonic.spectral.spectrum import DENSE
+from anharmonic.spectral.threads import single_thread
 
 __all__ = ["geodesic", "resistance"]
 

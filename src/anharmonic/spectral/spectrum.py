@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from anharmonic.errors import MissingExtra, NotConverged
+from anharmonic.errors import NotConverged
 from anharmonic.protocols import Floats
 from anharmonic.randomness import generator
 from anharmonic.spectral.climbing import Apply, Climb, best_within, climbed, like
 from anharmonic.spectral.graph import Graph
 from anharmonic.spectral.multigrid import multigrid, without_constants
+from anharmonic.spectral.threads import single_thread
 
-__all__ = ["Problem", "Spectrum", "climb", "leading", "single_thread"]
+__all__ = ["Problem", "Spectrum", "climb", "leading"]
 
 DENSE = 800
 SPARE = 2
@@ -154,14 +154,3 @@ def _signed(vectors: Floats) -> Floats:
     """The sign of an eigenvector is arbitrary: let its largest entry be positive."""
     largest = np.abs(vectors).argmax(axis=0)
     return np.asarray(vectors * np.sign(vectors[largest, np.arange(vectors.shape[1])]))
-
-
-@contextmanager
-def single_thread() -> Iterator[None]:
-    """Hold BLAS to one thread: on blocks this narrow more threads are several times slower."""
-    try:
-        from threadpoolctl import threadpool_limits
-    except ImportError as problem:
-        raise MissingExtra("threadpoolctl", "spade") from problem
-    with threadpool_limits(1):
-        yield
