@@ -47,7 +47,9 @@ def spade_command(
     components: Annotated[
         str, typer.Option(help="An output graph in parts: join, largest, each or refuse.")
     ] = "join",
-    search: Annotated[str, typer.Option(help="auto, exact, tree, filtered or hnsw.")] = "auto",
+    search: Annotated[
+        str, typer.Option(help="auto, fast, exact, tree, filtered, clusters or hnsw.")
+    ] = "auto",
     scale: Scale = "raw",
     blocks: Annotated[int, typer.Option(min=0, help="For the interval; 0: none.")] = 8,
     output: OutputOption = None,

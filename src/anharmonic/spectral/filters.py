@@ -10,7 +10,7 @@ from anharmonic.protocols import Floats, Integers
 from anharmonic.spectral.products import CACHED, SPARE, chunks, reranked, scanned, squared
 from anharmonic.spectral.threads import together
 
-__all__ = ["FILTER_DIMENSIONS", "filtered"]
+__all__ = ["FILTER_DIMENSIONS", "filtered", "narrowed", "projected", "single"]
 
 FILTER_DIMENSIONS = 96
 CANDIDATES = 5
@@ -22,13 +22,13 @@ SAMPLE = 20_000
 def filtered(points: Floats, count: int) -> Integers:
     """The nearest among candidates that are near on the leading principal axes."""
     kept = max(CANDIDATES * count, count + SPARE)
-    narrow = _narrow(points)
+    narrow = single(points)
     every = np.arange(len(points))
     candidates = scanned(projected(narrow, FILTER_DIMENSIONS), every, kept, np.float32)[0]
     return narrowed(points, narrow, candidates, count)
 
 
-def _narrow(points: Floats) -> Any:
+def single(points: Floats) -> Any:
     """Centred points in single precision, without a copy in double precision on the way."""
     found, centre = np.empty(points.shape, dtype=np.float32), points.mean(axis=0)
     for chunk in chunks(*points.shape, CACHED):

@@ -10,7 +10,18 @@ import numpy as np
 from anharmonic.protocols import Floats, Integers
 from anharmonic.spectral.threads import together
 
-__all__ = ["SPARE", "chunks", "compared", "reranked", "scanned", "smallest", "squared"]
+__all__ = [
+    "CACHED",
+    "GROUPS",
+    "SPARE",
+    "chunks",
+    "compared",
+    "lengthened",
+    "reranked",
+    "scanned",
+    "smallest",
+    "squared",
+]
 
 SPARE = 8
 """Rows that single precision keeps beside the neighbours wanted."""
@@ -59,7 +70,7 @@ def scanned(
     """
     rows, dimension = points.shape
     kept = min(kept, rows - 1)
-    narrow, lengths = _lengthened(points, precision)
+    narrow, lengths = lengthened(points, precision)
     slack = 4 * np.finfo(precision).eps * np.sqrt(dimension) * lengths[:rows].max()
     found, reach = np.empty((len(asked), kept), dtype=np.int64), np.full(len(asked), np.inf)
     gaps = np.full((len(asked), kept), np.inf, dtype=precision)
@@ -85,7 +96,7 @@ def scanned(
     return found, gaps, reach
 
 
-def _lengthened(points: Floats, precision: Any) -> tuple[Any, Floats]:
+def lengthened(points: Floats, precision: Any) -> tuple[Any, Floats]:
     """Centred rows with their squared lengths behind, and those, filled up to whole groups.
 
     With a 1 in the length's place on the other side, a product is a distance less a constant of

@@ -14,10 +14,11 @@ import numpy as np
 from anharmonic.errors import MissingExtra, PointsError, SettingsError
 from anharmonic.protocols import Floats, Integers
 from anharmonic.randomness import generator
+from anharmonic.spectral.clusters import clustered
 from anharmonic.spectral.filters import FILTER_DIMENSIONS, filtered
 from anharmonic.spectral.products import SPARE, compared, reranked
 
-__all__ = ["SEARCHES", "Search", "automatic", "moderate", "neighbours", "recall"]
+__all__ = ["SEARCHES", "Search", "chosen", "moderate", "neighbours", "recall"]
 
 Search = Callable[[Floats, int], Integers]
 """Points (rows, n) and a count in; row numbers (rows, count) out, nearest first."""
@@ -31,8 +32,9 @@ FILTERED_ROWS = 150_000
 def neighbours(points: Floats, count: int, search: str | Search = "auto") -> Integers:
     """The `count` nearest other rows of every row, (rows, count), nearest first.
 
-    `search` is "exact", "tree", "filtered", "hnsw", "auto" for the fitting one, or a function of
-    your own with the arguments (points, count).
+    `search` is "exact", "tree", "filtered", "hnsw", "clusters", "auto" for the fitting one, "fast"
+    for the fitting one that may miss a few, or a function of your own with the arguments
+    (points, count).
 
     >>> neighbours(np.array([[0.0], [1.0], [3.0], [3.0]]), 1).ravel().tolist()
     [1, 0, 3, 2]
@@ -44,9 +46,10 @@ def neighbours(points: Floats, count: int, search: str | Search = "auto") -> Int
         )
     if callable(search):
         return _checked(search(points, count), rows, count)
-    name = automatic(points) if search == "auto" else search
+    name = chosen(points, search)
     if name not in SEARCHES:
-        raise SettingsError(f"no search {search!r}: auto, {', '.join(SEARCHES)} or a function")
+        names = ", ".join(SEARCHES)
+        raise SettingsError(f"no search {search!r}: auto, fast, {names} or a function")
     return SEARCHES[name](moderate(points), count)
 
 
@@ -58,11 +61,15 @@ def moderate(points: Floats) -> Floats:
     return np.asarray(np.ldexp(points, -int(np.log2(largest))))  # a power of 2: nothing rounds
 
 
-def automatic(points: Floats) -> str:
-    """The search that "auto" stands for, by the size of the points alone."""
+def chosen(points: Floats, search: str) -> str:
+    """The search that "auto" or "fast" stands for, by the size of the points alone."""
     rows, dimension = points.shape
+    if search not in ("auto", "fast"):
+        return search
     if dimension <= TREE_DIMENSIONS:
         return "tree"
+    if search == "fast":
+        return "clusters"
     if rows**2 * dimension <= EXACT_WORK or rows <= 2 * FILTER_DIMENSIONS:
         return "exact"
     return "filtered" if rows <= FILTERED_ROWS and dimension > FILTER_DIMENSIONS else "hnsw"
@@ -127,6 +134,7 @@ SEARCHES: dict[str, Search] = {
     "tree": _tree,
     "filtered": filtered,
     "hnsw": _hnsw,
+    "clusters": clustered,
 }
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from anharmonic.errors import Disconnected, SettingsError
 from anharmonic.protocols import Floats, Integers
 from anharmonic.spectral.graph import Graph, graph_of, joined
-from anharmonic.spectral.search import Search, automatic, moderate, neighbours, recall
+from anharmonic.spectral.search import Search, chosen, moderate, neighbours, recall
 from anharmonic.spectral.spectrum import leading
 
 __all__ = ["Components", "Plan", "Side", "Solution", "checked", "side", "solved"]
@@ -74,10 +74,7 @@ def side(points: Floats, plan: Plan, measure: bool = True) -> Side:
     """The graph of some points; the recall of a search that may miss is measured on a sample."""
     points = moderate(points)
     found = neighbours(points, plan.neighbours, plan.search)
-    if callable(plan.search):
-        name = "own"
-    else:
-        name = automatic(points) if plan.search == "auto" else plan.search
+    name = "own" if callable(plan.search) else chosen(points, plan.search)
     exact = name in ("exact", "tree")
     share = 1.0 if exact else recall(points, found, seed=plan.seed) if measure else float("nan")
     return Side(points, graph_of(found), name, share)
