@@ -13,6 +13,7 @@
         ├── OutputError         wrong number of rows, NaN, text instead of numbers
         ├── NoisyModel          two identical calls differ, and noise was refused
         ├── RemoteError         a server timed out, failed or answered nonsense
+        ├── TrainingStopped     the loss is no number any more; the last good checkpoint is kept
         └── MeasurementStopped  the model itself raised
 
 Every message ends with the next step. `except ah.AnharmonicError` catches them all.
@@ -39,6 +40,7 @@ __all__ = [
     "PointsError",
     "RemoteError",
     "SettingsError",
+    "TrainingStopped",
     "UntrustedFile",
 ]
 
@@ -102,6 +104,13 @@ class NoisyModel(ModelError):
 
 class RemoteError(ModelError, ConnectionError):
     """A model server did not answer as it should."""
+
+
+class TrainingStopped(ModelError, ArithmeticError):
+    """The loss became NaN or infinite at `step`; `checkpoint` is the last file before it."""
+
+    step: int = 0
+    checkpoint: Any = None
 
 
 class MeasurementStopped(ModelError, RuntimeError):

@@ -16,7 +16,7 @@ from anharmonic.errors import MissingExtra, NotAModel, OutputError
 from anharmonic.models.answers import Answers, scored
 from anharmonic.protocols import Array
 
-__all__ = ["torch_answers"]
+__all__ = ["evaluating", "placed_on", "scores_in", "torch_answers"]
 
 Module = Any
 
@@ -48,13 +48,13 @@ class Place:
     module: Module
 
     def __call__(self, points: Array) -> Array:
-        placed = _placed(points, self.module)
+        placed = placed_on(points, self.module)
         shared = placed.device.type == "cpu" and not is_torch_array(points)
         # numpy has no bfloat16, and its half precision is slow.
         return placed.numpy() if shared and placed.element_size() >= 4 else placed
 
 
-def _placed(points: Array, module: Module) -> Any:
+def placed_on(points: Array, module: Module) -> Any:
     """Points as a tensor where the module can use it."""
     import torch
 
@@ -78,20 +78,20 @@ class Forward:
     def __call__(self, points: Array) -> Array:
         import torch
 
-        with _evaluating(self.module), torch.no_grad():
-            return _tensor(self.module(_placed(points, self.module))).detach()
+        with evaluating(self.module), torch.no_grad():
+            return scores_in(self.module(placed_on(points, self.module))).detach()
 
 
-def _tensor(answer: Any) -> Array:
+def scores_in(answer: Any) -> Array:
     """The tensor of scores in what a module returned."""
     if is_torch_array(answer):
         return answer
     if isinstance(answer, Mapping) and answer:
-        return _tensor(answer["logits"] if "logits" in answer else next(iter(answer.values())))
+        return scores_in(answer["logits"] if "logits" in answer else next(iter(answer.values())))
     if hasattr(answer, "logits"):
-        return _tensor(answer.logits)
+        return scores_in(answer.logits)
     if isinstance(answer, tuple | list) and answer:
-        return _tensor(answer[0])
+        return scores_in(answer[0])
     raise OutputError(
         f"The module answers a {type(answer).__name__}, not a tensor: wrap it in a function that "
         "returns the tensor to measure."
@@ -111,7 +111,7 @@ _borrowed: dict[int, Borrowed] = {}
 
 
 @contextmanager
-def _evaluating(module: Module) -> Iterator[None]:
+def evaluating(module: Module) -> Iterator[None]:
     """Eval mode while anyone is inside; the last one out restores every submodule's own flag.
 
     Counted across threads, or the first to leave would switch training on under the others.

@@ -1,0 +1,23 @@
+"""What joins a training loop: attacks, training under attack, penalties, scorers, hooks.
+
+Importing this imports no framework; using a part of it does.
+"""
+
+from anharmonic.training.attacks import Attack, accuracy, correct, robust_accuracy
+from anharmonic.training.loops import Epoch, train
+from anharmonic.training.networks import lenet5, stacked
+from anharmonic.training.objectives import Adversarial, Batch, plain
+
+__all__ = [
+    "Adversarial",
+    "Attack",
+    "Batch",
+    "Epoch",
+    "accuracy",
+    "correct",
+    "lenet5",
+    "plain",
+    "robust_accuracy",
+    "stacked",
+    "train",
+]
