@@ -12,7 +12,7 @@ from anharmonic.errors import Disconnected, NotConverged
 from anharmonic.spectral.climbing import Climb
 from anharmonic.spectral.distances import geodesic, resistance
 from anharmonic.spectral.graph import Graph
-from anharmonic.spectral.spectrum import _dense, _here, _iterative, _overlooked, climb, leading
+from anharmonic.spectral.spectrum import _dense, _iterative, _overlooked, _posed, climb, leading
 from tests.spectral.graphs import complete, cycle, path, random_graph, score
 
 
@@ -110,7 +110,7 @@ def test_a_smaller_eigenvalue_does_not_pass_for_the_largest():
     random = np.random.default_rng(4)
     inputs, outputs = (random_graph(random, 400, more).laplacian for more in (900, 500))
     exact = _dense(inputs, outputs, 399)
-    problem = _here(inputs, outputs, 4, 0)
+    problem = _posed(inputs, outputs, 4, 0, None)
     order = np.argsort(problem.back(np.arange(400)))
     vectors = exact.vectors[order]
     lower = Climb(exact.values[2:4], vectors[:, 2:4], np.zeros(2))
@@ -123,7 +123,7 @@ def test_what_was_overlooked_is_taken_up():
     random = np.random.default_rng(6)
     inputs, outputs = (random_graph(random, 500, more).laplacian for more in (900, 500))
     exact = _dense(inputs, outputs, 499)
-    problem = _here(inputs, outputs, 4, 0)
+    problem = _posed(inputs, outputs, 4, 0, None)
     order = np.argsort(problem.back(np.arange(500)))
     blind = problem._replace(start=exact.vectors[order][:, 5:9])  # eigenvectors: no way up
     np.testing.assert_allclose(climb(blind, 2, 0).values, exact.values[:2], rtol=1e-8)

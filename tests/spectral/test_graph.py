@@ -182,3 +182,21 @@ def test_the_largest_component_is_number_zero():
     assert graph.parts.tolist()[2:5] == [0, 0, 0]
     assert graph.count == 3
     assert graph.among(np.array([2, 3, 4])).edges.tolist() == [[0, 1], [1, 2]]
+
+
+@pytest.mark.parametrize("spread", [1e-4, 1e-11])
+def test_a_device_looks_again_where_rounding_could_hide_a_neighbour(spread):
+    points = np.repeat(RANDOM.normal(size=(10, 20)) * 1e4, 40, axis=0)
+    points += RANDOM.normal(size=points.shape) * 1e4 * spread
+    found = neighbours(points, 5, "torch")
+    np.testing.assert_allclose(distances(points, found), true_distances(points, 5), rtol=1e-6)
+
+
+def test_a_device_keeps_single_precision_and_lets_it_go():
+    torch = pytest.importorskip("torch")
+    torch.set_float32_matmul_precision("medium")
+    try:
+        neighbours(RANDOM.normal(size=(50, 12)), 5, "torch")
+        assert torch.get_float32_matmul_precision() == "medium"
+    finally:
+        torch.set_float32_matmul_precision("highest")

@@ -10,11 +10,22 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from array_api_compat import array_namespace
 
+from anharmonic.devices import placed, sparse
 from anharmonic.protocols import Floats, Integers
 from anharmonic.randomness import generator
 
-__all__ = ["Hierarchy", "Level", "cycle", "hierarchy", "multigrid", "without_constants"]
+__all__ = [
+    "Hierarchy",
+    "Level",
+    "approximately",
+    "cycle",
+    "hierarchy",
+    "moved",
+    "multigrid",
+    "without_constants",
+]
 
 COARSEST = 400
 DAMPING = 2 / 3
@@ -113,13 +124,33 @@ def multigrid(laplacian: Any, seed: int, precision: Any = np.float32) -> Callabl
     >>> bool(np.std(found - voltage) < 0.3 * np.std(voltage))
     True
     """
-    grid = hierarchy(laplacian, seed, precision)
+    return approximately(hierarchy(laplacian, seed, precision))
+
+
+def approximately(grid: Hierarchy) -> Callable[[Any], Any]:
+    """The cycle of a hierarchy as a function of columns, in the hierarchy's own precision."""
 
     def approximate(columns: Any) -> Any:
-        wanted = without_constants(columns).reshape(len(columns), -1).astype(precision)
-        return without_constants(cycle(grid, wanted).astype(np.float64)).reshape(columns.shape)
+        space = array_namespace(columns)
+        wanted = without_constants(columns).reshape(len(columns), -1)
+        found = cycle(grid, space.astype(wanted, grid.coarsest.dtype))
+        return without_constants(space.astype(found, columns.dtype)).reshape(columns.shape)
 
     return approximate
+
+
+def moved(grid: Hierarchy, device: str) -> Hierarchy:
+    """The same hierarchy on a device."""
+    levels = [
+        Level(
+            sparse(each.matrix, device),
+            placed(each.inverse, device),
+            sparse(each.finer, device),
+            sparse(each.coarser, device),
+        )
+        for each in grid.levels
+    ]
+    return Hierarchy(levels, placed(grid.coarsest, device))
 
 
 def without_constants(columns: Any) -> Any:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+from array_api_compat import is_torch_array
 
 from anharmonic.errors import SettingsError
 from anharmonic.models import as_model
@@ -79,6 +80,8 @@ def scored(
     if blocks < 0 or blocks == 1:
         raise SettingsError(f"{blocks} blocks: give 2 or more, or 0 for no interval")
     clock = _Clock(progress)
+    if plan.search == "auto" and is_torch_array(points) and points.device.type == "cuda":
+        plan = plan._replace(search="torch")
     with clock.stage("outputs"):
         pairs = paired(points, sources, scale, output)
     with clock.stage("input graph"):

@@ -14,6 +14,7 @@ import numpy as np
 from anharmonic.errors import MissingExtra, PointsError, SettingsError
 from anharmonic.protocols import Floats, Integers
 from anharmonic.randomness import generator
+from anharmonic.spectral.accelerated import on_device
 from anharmonic.spectral.clusters import clustered
 from anharmonic.spectral.filters import FILTER_DIMENSIONS, filtered
 from anharmonic.spectral.products import SPARE, compared, reranked
@@ -32,9 +33,9 @@ FILTERED_ROWS = 150_000
 def neighbours(points: Floats, count: int, search: str | Search = "auto") -> Integers:
     """The `count` nearest other rows of every row, (rows, count), nearest first.
 
-    `search` is "exact", "tree", "filtered", "hnsw", "clusters", "auto" for the fitting one, "fast"
-    for the fitting one that may miss a few, or a function of your own with the arguments
-    (points, count).
+    `search` is "exact", "tree", "filtered", "hnsw", "clusters", "torch" (exact, on a GPU where
+    there is one), "auto" for the fitting one, "fast" for the fitting one that may miss a few, or
+    a function of your own with the arguments (points, count).
 
     >>> neighbours(np.array([[0.0], [1.0], [3.0], [3.0]]), 1).ravel().tolist()
     [1, 0, 3, 2]
@@ -135,6 +136,7 @@ SEARCHES: dict[str, Search] = {
     "filtered": filtered,
     "hnsw": _hnsw,
     "clusters": clustered,
+    "torch": on_device,
 }
 
 

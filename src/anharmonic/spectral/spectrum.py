@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from anharmonic.devices import placed, sparse
 from anharmonic.errors import NotConverged
 from anharmonic.protocols import Floats
 from anharmonic.randomness import generator
+from anharmonic.regions import host
 from anharmonic.spectral.climbing import Apply, Climb, best_within, climbed, like
 from anharmonic.spectral.graph import Graph
-from anharmonic.spectral.multigrid import multigrid, without_constants
+from anharmonic.spectral.multigrid import approximately, hierarchy, moved, without_constants
 from anharmonic.spectral.threads import single_thread
 
 __all__ = ["Problem", "Spectrum", "climb", "leading"]
@@ -39,8 +42,12 @@ class Spectrum(NamedTuple):
     residual: float
 
 
-def leading(inputs: Graph, outputs: Graph, rank: int, seed: int = 0) -> Spectrum:
+def leading(
+    inputs: Graph, outputs: Graph, rank: int, seed: int = 0, device: str | None = None
+) -> Spectrum:
     """The largest λ of L_X v = λ L_Y v, orthogonal to the constants; outputs must be connected.
+
+    Many points' are found on a `device` of torch's where one is given.
 
     >>> cycle = Graph(4, np.array([[0, 1], [0, 3], [1, 2], [2, 3]]))
     >>> path = Graph(4, np.array([[0, 1], [1, 2], [2, 3]]))
@@ -50,7 +57,7 @@ def leading(inputs: Graph, outputs: Graph, rank: int, seed: int = 0) -> Spectrum
     rank = min(rank, inputs.size - 1)
     if inputs.size <= max(DENSE, 5 * (rank + SPARE)):
         return _dense(inputs.laplacian, outputs.laplacian, rank)
-    return _iterative(inputs.laplacian, outputs.laplacian, rank, seed)
+    return _iterative(inputs.laplacian, outputs.laplacian, rank, seed, device)
 
 
 def _dense(inputs: Any, outputs: Any, rank: int) -> Spectrum:
@@ -81,25 +88,34 @@ class Problem(NamedTuple):
     back: Callable[[Any], Floats]
 
 
-def _here(inputs: Any, outputs: Any, columns: int, seed: int) -> Problem:
-    """The problem in main memory, nodes numbered so that neighbours are close there."""
+def _posed(inputs: Any, outputs: Any, columns: int, seed: int, device: str | None) -> Problem:
+    """The problem in main memory or on a device.
+
+    Nodes are numbered so that neighbours are close in memory, which halves the time of products.
+    """
     from scipy.sparse.csgraph import reverse_cuthill_mckee
 
     order = reverse_cuthill_mckee(outputs, symmetric_mode=True)
     near, far = (each[order][:, order] for each in (inputs, outputs))
-    start = generator(seed, 22).standard_normal((len(order), columns))
+    start: Any = generator(seed, 22).standard_normal((len(order), columns))
+    grid = hierarchy(far, seed)
+    if device is not None:
+        near, far, start = sparse(near, device), sparse(far, device), placed(start, device)
+        grid = moved(grid, device)
 
     def back(vectors: Any) -> Floats:
-        restored = np.empty_like(vectors)
-        restored[order] = vectors
+        restored = np.empty(vectors.shape)
+        restored[order] = host(vectors)
         return restored
 
-    return Problem(lambda v: near @ v, lambda v: far @ v, multigrid(far, seed), start, back)
+    return Problem(lambda v: near @ v, lambda v: far @ v, approximately(grid), start, back)
 
 
-def _iterative(inputs: Any, outputs: Any, rank: int, seed: int) -> Spectrum:
-    with single_thread():
-        return climb(_here(inputs, outputs, rank + SPARE, seed), rank, seed)
+def _iterative(
+    inputs: Any, outputs: Any, rank: int, seed: int, device: str | None = None
+) -> Spectrum:
+    with single_thread() if device is None else nullcontext():
+        return climb(_posed(inputs, outputs, rank + SPARE, seed, device), rank, seed)
 
 
 def climb(problem: Problem, rank: int, seed: int) -> Spectrum:
