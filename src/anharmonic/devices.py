@@ -42,10 +42,12 @@ def sparse(matrix: Any, device: str) -> Tensor:
     import torch
 
     rows = matrix.tocsr()
-    parts = (placed(each, device) for each in (rows.indptr, rows.indices, rows.data))
+    starts, columns, values = (
+        placed(each, device) for each in (rows.indptr, rows.indices, rows.data)
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # "in beta state"
-        return torch.sparse_csr_tensor(*parts, size=rows.shape)
+        return torch.sparse_csr_tensor(starts, columns, values, rows.shape)
 
 
 @contextmanager

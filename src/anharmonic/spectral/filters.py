@@ -31,7 +31,7 @@ def filtered(points: Floats, count: int) -> Integers:
 def single(points: Floats) -> Any:
     """Centred points in single precision, without a copy in double precision on the way."""
     found, centre = np.empty(points.shape, dtype=np.float32), points.mean(axis=0)
-    for chunk in chunks(*points.shape, CACHED):
+    for chunk in chunks(len(points), points.shape[1], CACHED):
         found[chunk] = points[chunk] - centre
     return found
 

@@ -103,12 +103,16 @@ def _posed(inputs: Any, outputs: Any, columns: int, seed: int, device: str | Non
         near, far, start = sparse(near, device), sparse(far, device), placed(start, device)
         grid = moved(grid, device)
 
+    def times(matrix: Any) -> Apply:
+        # A device's products want columns without gaps; in main memory that is nothing to do.
+        return lambda columns: matrix @ (columns if device is None else columns.contiguous())
+
     def back(vectors: Any) -> Floats:
         restored = np.empty(vectors.shape)
         restored[order] = host(vectors)
         return restored
 
-    return Problem(lambda v: near @ v, lambda v: far @ v, approximately(grid), start, back)
+    return Problem(times(near), times(far), approximately(grid), start, back)
 
 
 def _iterative(
