@@ -31,7 +31,8 @@ PARTS = ("rival", "whole", "exact", "fast")
 
 def loaded(folder: Path, size: int) -> tuple[Any, Any]:
     """The last rows of what was written: those are the digits the network has not seen."""
-    return tuple(np.load(folder / f"{name}.npy")[-size:] for name in ("inputs", "outputs"))  # type: ignore[return-value]
+    inputs, outputs = (np.load(folder / f"{name}.npy")[-size:] for name in ("inputs", "outputs"))
+    return inputs, outputs
 
 
 def ours(folder: Path, size: int, search: str) -> dict[str, Any]:
