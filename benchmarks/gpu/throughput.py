@@ -61,7 +61,13 @@ def works(model: Any, images: Any) -> dict[str, Callable[[], Any]]:
     levels: dict[str, Any] = {"radius": 100.0, "bounds": (0, 255), "scale": None}
     return {
         "gamma, 20 dense pairs": lambda: ah.gamma(
-            model, images, ball="dense pairs", directions=20, rotations=1, noise="ignore", **levels
+            model,
+            images.repeat(4, 1, 1),
+            ball="dense pairs",
+            directions=20,
+            rotations=1,
+            noise="ignore",
+            **levels,
         ),
         "search by margin, 5 steps of 20": lambda: ah.adversarial_search(
             model, images, steps=5, stop=False, **levels
@@ -86,39 +92,12 @@ def shares(model: Any, work: Callable[[], Any], images: Any, size: int) -> tuple
     return sorted(found), queries / took
 
 
-def roundings(exact: Any, fast: Any, images: Any) -> None:
-    import torch
-
-    from anharmonic import images as pictures
-
-    def flags(tf32: bool) -> None:
-        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = tf32
-
-    def as_asked(tf32: bool, model: Any, pixels: Any) -> Any:
-        flags(tf32)
-        with torch.no_grad():
-            return model(pixels)
-
-    versions = {
-        "tf32": partial(as_asked, True, exact),
-        "float16, last layer float32": partial(as_asked, True, fast),
-        "bfloat16": torch.autocast("cuda", torch.bfloat16)(partial(as_asked, True, exact)),
-    }
-    for name, version in versions.items():
-        cost = pictures.rounding(
-            version, partial(as_asked, False, exact), images, radius=100.0, bounds=(0, 255)
-        )
-        print(f"  rounding of {name} against float32: {cost}", flush=True)
-    flags(True)
-
-
 def measured(name: str) -> bool:
     import torch
     import torchvision
 
     torch.manual_seed(0)
     network = getattr(torchvision.models, name)().eval().to(memory_format=torch.channels_last)
-    exact = ah.images.classifier(network, device="cuda")
     half = ah.images.classifier(network, device="cuda", precision="float16")
     pixels = torch.randint(0, 256, (IMAGES, 100, 100), device="cuda").float()
     model = torch.compile(half)
@@ -153,7 +132,6 @@ def measured(name: str) -> bool:
         f"  the paper's experiment, {PAPER:,} queries: "
         f"{PAPER / searched / 60:.1f} minutes projected"
     )
-    roundings(exact, half, pixels[:100])
     return good
 
 

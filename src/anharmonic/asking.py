@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 import warnings
 from collections import deque
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from array_api_compat import is_torch_array, to_device
@@ -114,6 +115,7 @@ class Question(NamedTuple):
     region: Region
     pace: Pace
     device: str | None = None
+    turn: AbstractContextManager[Any] = nullcontext()
 
     @property
     def queued(self) -> bool:
@@ -125,7 +127,7 @@ class Question(NamedTuple):
         if not self.queued:
             return self, map
         lanes = Lanes(self.device)
-        return self._replace(model=Relay(self.model, lanes)), lanes
+        return self._replace(model=Relay(self.model, lanes), turn=lanes.turn), lanes
 
 
 def question_about(
@@ -190,30 +192,44 @@ def _collected(question: Question, points: Array, rows: Integers) -> Floats:
     it would find other, colder ones each time. A device gets a few calls ahead of the copying.
     """
     ahead = AHEAD if question.queued else 0
-    outputs: Floats | None = None
-    calls: deque[Call] = deque()
-    start, free = 0, 0.0
-    while start < len(points) or calls:
-        if start < len(points) and len(calls) <= ahead:
-            calls.append(_asked(question, points, rows, start))
-            start = calls[-1].stop
-            continue
-        call = calls.popleft()
-        answer = _numbers(call.answer, call.stop - call.start)
+    collection = Collection(question, len(points))
+    with question.turn:
+        start = 0
+        while start < len(points):
+            collection.calls.append(_asked(question, points, rows, start))
+            start = collection.calls[-1].stop
+            if len(collection.calls) > ahead:
+                collection.settle()
+    while collection.calls:
+        collection.settle()
+    return collection.outputs
+
+
+@dataclass
+class Collection:
+    """Answers of calls, put together in the order they were asked for."""
+
+    question: Question
+    rows: int
+    calls: deque[Call] = field(default_factory=deque)
+    outputs: Floats = field(default_factory=lambda: np.empty(0))
+    free: float = 0.0
+
+    def settle(self) -> None:
+        """Take in the answer to the oldest call."""
+        start, stop, raw, begun = self.calls.popleft()
+        answer = _numbers(raw, stop - start)
         now = time.perf_counter()
-        question.pace.record(len(answer), now - max(call.begun, free))
-        if outputs is None:
-            outputs = np.empty((len(points), *answer.shape[1:]))
-        elif answer.shape[1:] != outputs.shape[1:]:
+        self.question.pace.record(len(answer), now - max(begun, self.free))
+        self.free = now
+        if not start:
+            self.outputs = np.empty((self.rows, *answer.shape[1:]))
+        elif answer.shape[1:] != self.outputs.shape[1:]:
             raise OutputError(
                 f"the model gave rows of shape {answer.shape[1:]} after rows of shape "
-                f"{outputs.shape[1:]}: it must answer every point alike"
+                f"{self.outputs.shape[1:]}: it must answer every point alike"
             )
-        outputs[call.start : call.stop] = answer
-        del answer, call
-        free = now
-    assert outputs is not None
-    return outputs
+        self.outputs[start:stop] = answer
 
 
 def _asked(question: Question, points: Array, rows: Integers, start: int) -> Call:

@@ -42,11 +42,14 @@ class Request(NamedTuple):
 class Lanes:
     """An executor with the builtin `map`'s signature, for models on a CUDA device.
 
-    Results come in order; one caller at a time. Without a device there are threads alone.
+    Results come in order; one caller at a time. Without a device there are threads alone. Who
+    has several calls to make holds the `turn` meanwhile: lanes whose calls alternated would end
+    together, and the device would wait for both.
     """
 
     device: str | None = None
     count: int = LANES
+    turn: threading.Lock = field(default_factory=threading.Lock)
     requests: SimpleQueue[Request | None] = field(default_factory=SimpleQueue)
     here: threading.local = field(default_factory=threading.local)
 
