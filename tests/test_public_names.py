@@ -8,6 +8,7 @@ import anharmonic as ah
 
 NAMES = {
     "AnharmonicError",
+    "CleverScores",
     "GammaMap",
     "Scores",
     "Search",
@@ -16,6 +17,7 @@ NAMES = {
     "as_model",
     "balls",
     "card",
+    "clever",
     "collect",
     "compare",
     "contributions",
@@ -35,6 +37,7 @@ NAMES = {
     "spectral",
     "sweep",
     "tracking",
+    "training",
     "workers",
 }
 PARAMETERS = [

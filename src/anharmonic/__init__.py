@@ -19,12 +19,14 @@ from anharmonic import (
     spectral,
     stability,
     tracking,
+    training,
     workers,
 )
 from anharmonic.ascent import adversarial_search
 from anharmonic.comparison import compare, sweep
 from anharmonic.errors import AnharmonicError
 from anharmonic.explanation import contributions, explain
+from anharmonic.lipschitz import CleverScores, clever
 from anharmonic.meanvalue import gamma
 from anharmonic.models import as_model
 from anharmonic.offline import collect, plan
@@ -38,6 +40,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "AnharmonicError",
+    "CleverScores",
     "GammaMap",
     "Scores",
     "Search",
@@ -46,6 +49,7 @@ __all__ = [
     "as_model",
     "balls",
     "card",
+    "clever",
     "collect",
     "compare",
     "contributions",
@@ -65,5 +69,6 @@ __all__ = [
     "stability",
     "sweep",
     "tracking",
+    "training",
     "workers",
 ]

@@ -11,6 +11,7 @@
         ├── MissingExtra        the library that reads it is not installed
         ├── UntrustedFile       reading it would run code; say that you trust it
         ├── OutputError         wrong number of rows, NaN, text instead of numbers
+        ├── NoGradient          gradients were asked for and the model has none to give
         ├── NoisyModel          two identical calls differ, and noise was refused
         ├── RemoteError         a server timed out, failed or answered nonsense
         ├── TrainingStopped     the loss is no number any more; the last good checkpoint is kept
@@ -33,6 +34,7 @@ __all__ = [
     "MeasurementStopped",
     "MissingExtra",
     "ModelError",
+    "NoGradient",
     "NoisyModel",
     "NotAModel",
     "NotConverged",
@@ -96,6 +98,10 @@ class UntrustedFile(ModelError, PermissionError):
 
 class OutputError(ModelError, ValueError):
     """The model's answer cannot be used."""
+
+
+class NoGradient(ModelError, TypeError):
+    """Gradients were asked for and the model has none to give."""
 
 
 class NoisyModel(ModelError):

@@ -16,7 +16,7 @@ from anharmonic.errors import MissingExtra, NotAModel, OutputError
 from anharmonic.models.answers import Answers, scored
 from anharmonic.protocols import Array
 
-__all__ = ["evaluating", "placed_on", "scores_in", "torch_answers"]
+__all__ = ["Forward", "evaluating", "placed_on", "scores_in", "torch_answers"]
 
 Module = Any
 
@@ -71,15 +71,20 @@ def placed_on(points: Array, module: Module) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Forward:
-    """One forward pass that leaves no trace: modes and gradient state are as before."""
+    """One forward pass that leaves no trace: modes and gradient state are as before.
+
+    `tracked` keeps what gradients need, for a caller who takes them.
+    """
 
     module: Module
+    tracked: bool = False
 
     def __call__(self, points: Array) -> Array:
         import torch
 
-        with evaluating(self.module), torch.no_grad():
-            return scores_in(self.module(placed_on(points, self.module))).detach()
+        with evaluating(self.module), torch.set_grad_enabled(self.tracked):
+            answer = scores_in(self.module(placed_on(points, self.module)))
+        return answer if self.tracked else answer.detach()
 
 
 def scores_in(answer: Any) -> Array:

@@ -3,7 +3,7 @@
 Importing this imports no framework; using a part of it does.
 """
 
-from anharmonic.training.attacks import Attack, accuracy, correct, robust_accuracy
+from anharmonic.training.attacks import Attack, accuracy, attack_distance, correct, robust_accuracy
 from anharmonic.training.loops import Epoch, train
 from anharmonic.training.networks import lenet5, stacked
 from anharmonic.training.objectives import Adversarial, Batch, plain
@@ -14,6 +14,7 @@ __all__ = [
     "Batch",
     "Epoch",
     "accuracy",
+    "attack_distance",
     "correct",
     "lenet5",
     "plain",
