@@ -6,19 +6,23 @@ Importing this imports no framework; using a part of it does.
 from anharmonic.training.attacks import Attack, accuracy, attack_distance, correct, robust_accuracy
 from anharmonic.training.loops import Epoch, train
 from anharmonic.training.networks import lenet5, stacked
-from anharmonic.training.objectives import Adversarial, Batch, plain
+from anharmonic.training.objectives import Adversarial, Batch, plain, spade_radii
+from anharmonic.training.penalties import Penalised, gamma_penalty
 
 __all__ = [
     "Adversarial",
     "Attack",
     "Batch",
     "Epoch",
+    "Penalised",
     "accuracy",
     "attack_distance",
     "correct",
+    "gamma_penalty",
     "lenet5",
     "plain",
     "robust_accuracy",
+    "spade_radii",
     "stacked",
     "train",
 ]
