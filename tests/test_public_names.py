@@ -16,6 +16,7 @@ NAMES = {
     "SpadeScores",
     "as_model",
     "balls",
+    "baselines",
     "card",
     "clever",
     "collect",

@@ -9,6 +9,7 @@ True
 
 from anharmonic import (
     balls,
+    baselines,
     card,
     errors,
     gate,
@@ -48,6 +49,7 @@ __all__ = [
     "adversarial_search",
     "as_model",
     "balls",
+    "baselines",
     "card",
     "clever",
     "collect",
