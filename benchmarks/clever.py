@@ -232,7 +232,7 @@ def main() -> bool:
     print(
         "bars: " + ", ".join(f"{name} {'met' if good else 'MISSED'}" for name, good in met.items())
     )
-    return all(met.values())
+    return bool(all(met.values()))
 
 
 if __name__ == "__main__":
