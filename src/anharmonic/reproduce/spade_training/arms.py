@@ -27,7 +27,7 @@ PENALISED = {"plain": 0.0, "gamma penalty 0.1": 0.1, "gamma penalty 1": 1.0}
 
 @dataclass(frozen=True)
 class Plan:
-    """How much of everything."""
+    """How much of everything; networks are attacked with `few` and with `many` steps."""
 
     images: int
     tested: int
@@ -36,6 +36,8 @@ class Plan:
     seeds: int = 3
     batch_size: int = 512
     steps: int = 10
+    few: int = 50
+    many: int = 100
     restarts: int = 20
     rate: float = 2e-3
     penalty_radius: float = 2.0

@@ -36,15 +36,20 @@ from anharmonic.training import Adversarial, Attack, Penalised, lenet5, stacked,
 from anharmonic.training.attacks import decided
 from anharmonic.training.objectives import Objective
 
-__all__ = ["measured"]
+__all__ = ["attacks_of", "measured"]
 
-EVALUATED = {
-    "PGD-50, 0.1": Attack(0.1, steps=50, step=0.01),
-    "PGD-50, 0.2": Attack(0.2, steps=50, step=0.01),
-    "PGD-50": Attack(0.4, steps=50, step=0.01),
-    "PGD-100": Attack(0.4, steps=100, step=0.01),
-}
 ROWS_A_CALL = 24_000
+
+
+def attacks_of(plan: Plan) -> dict[str, Attack]:
+    """Attacks by name, the strongest last: steps of 0.01 as in the paper."""
+    few, many = plan.few, plan.many
+    return {
+        f"PGD-{few}, 0.1": Attack(0.1, steps=few, step=0.01),
+        f"PGD-{few}, 0.2": Attack(0.2, steps=few, step=0.01),
+        f"PGD-{few}": Attack(0.4, steps=few, step=0.01),
+        f"PGD-{many}": Attack(0.4, steps=many, step=0.01),
+    }
 
 
 def measured(
@@ -197,17 +202,19 @@ def _evaluate(
     """Count hits of every network under every attack."""
     clean = _kept(stack, test, None)
     _note(found, names, "clean", clean)
-    for name, attack in EVALUATED.items():
+    attacks = attacks_of(plan)
+    for name, attack in attacks.items():
         tell(f"attacking: {name}")
         _note(found, names, name, clean & _kept(stack, test, attack))
         _keep(found, out)
     few = test.first(plan.restarted)
     kept = clean[:, : plan.restarted]
-    strongest = EVALUATED["PGD-100"]
-    for turn in range(plan.restarts):
+    strongest, attack = attacks.popitem()
+    # Only Table 3 has restarts.
+    for turn in range(plan.restarts if names[0][0] in ATTACKED else 0):
         tell(f"attacking: restart {turn + 1} of {plan.restarts}")
-        kept = kept & _kept(stack, few, strongest, turn + 1)
-        _note(found, names, f"{plan.restarts}×PGD-100", kept)
+        kept = kept & _kept(stack, few, attack, turn + 1)
+        _note(found, names, f"{plan.restarts}×{strongest}", kept)
     _gammas(found, stack, names, test, plan)
     _keep(found, out)
 
@@ -291,6 +298,11 @@ def main() -> None:
     reader.add_argument("--restarted", type=int, default=FULL.restarted)
     reader.add_argument("--reduced", action="store_true")
     given = reader.parse_args()
+    if given.device == "cuda":
+        import torch
+
+        torch.set_float32_matmul_precision("high")
+        torch.backends.cudnn.benchmark = True
     with np.load(given.nodes) as file:
         nodes = np.stack([file[name] for name in file.files])
     plan = REDUCED if given.reduced else replace(FULL, restarted=given.restarted)
