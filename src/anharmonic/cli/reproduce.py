@@ -75,13 +75,15 @@ def _command(name: str, study: Study) -> Callable[..., None]:
         return run
 
     def run_on(
-        data: Annotated[Path, typer.Option(exists=True, help=study.data)],
+        data: Path,
         seed: Seed = 0,
         out: Out = None,
         as_json: Json = False,
     ) -> None:
         _run(name, study, seed, out, as_json, data)
 
+    # Typer reads annotations where this function's own names are out of sight.
+    run_on.__annotations__["data"] = Annotated[Path, typer.Option(exists=True, help=study.data)]
     return run_on
 
 
