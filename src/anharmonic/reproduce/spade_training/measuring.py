@@ -79,7 +79,7 @@ def measured(
         modules, about = run.trained(seconds)
         found["arms"] |= {arm: {**about, "hits": {}} for arm in arms}
         _keep(found, out)
-        _evaluate(found, modules, names, test, plan, out, tell)
+        _evaluate(found, modules, names, test, plan, out, seconds, tell)
         _weights(modules, names, out)
     return found
 
@@ -197,24 +197,30 @@ def _evaluate(
     test: Digits,
     plan: Plan,
     out: Path | None,
+    seconds: float | None,
     tell: Tell,
 ) -> None:
-    """Count hits of every network under every attack."""
+    """Count hits of every network under every attack; restarts in half of the seconds."""
     clean = _kept(stack, test, None)
     _note(found, names, "clean", clean)
     attacks = attacks_of(plan)
     for name, attack in attacks.items():
         tell(f"attacking: {name}")
+        begun = time.perf_counter()
         _note(found, names, name, clean & _kept(stack, test, attack))
         _keep(found, out)
-    few = test.first(plan.restarted)
-    kept = clean[:, : plan.restarted]
+    count = plan.restarted
+    if seconds is not None:
+        fit = plan.tested * seconds / (2 * plan.restarts * (time.perf_counter() - begun))
+        count = int(np.clip(fit, min(200, count), count))
+    few, kept = test.first(count), clean[:, :count]
     strongest, attack = attacks.popitem()
     # Only Table 3 has restarts.
     for turn in range(plan.restarts if names[0][0] in ATTACKED else 0):
-        tell(f"attacking: restart {turn + 1} of {plan.restarts}")
+        tell(f"attacking {count:,} images: restart {turn + 1} of {plan.restarts}")
         kept = kept & _kept(stack, few, attack, turn + 1)
         _note(found, names, f"{plan.restarts}×{strongest}", kept)
+        _keep(found, out)
     _gammas(found, stack, names, test, plan)
     _keep(found, out)
 

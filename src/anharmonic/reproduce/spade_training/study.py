@@ -60,8 +60,8 @@ def training_page(found: dict[str, Any]) -> Page:
     attacks = ("clean", few, many, strongest)
     size = (
         f"LeNet-5, {plan['images']:,} training images, {plan['seeds']} seeds, batches of "
-        f"{plan['batch_size']}; {plan['tested']:,} test images, the first {plan['restarted']:,} of "
-        f"them with restarts"
+        f"{plan['batch_size']}; {plan['tested']:,} test images, the first "
+        f"{arms['vanilla']['hits'][strongest]['count']:,} of them with restarts"
     )
     return Page(
         name="spade-training",
