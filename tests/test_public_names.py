@@ -8,6 +8,7 @@ import anharmonic as ah
 
 NAMES = {
     "AnharmonicError",
+    "CleverScores",
     "GammaMap",
     "Scores",
     "Search",
@@ -15,7 +16,9 @@ NAMES = {
     "SpadeScores",
     "as_model",
     "balls",
+    "baselines",
     "card",
+    "clever",
     "collect",
     "compare",
     "contributions",
@@ -35,6 +38,7 @@ NAMES = {
     "spectral",
     "sweep",
     "tracking",
+    "training",
     "workers",
 }
 PARAMETERS = [

@@ -9,6 +9,7 @@ True
 
 from anharmonic import (
     balls,
+    baselines,
     card,
     errors,
     gate,
@@ -19,12 +20,14 @@ from anharmonic import (
     spectral,
     stability,
     tracking,
+    training,
     workers,
 )
 from anharmonic.ascent import adversarial_search
 from anharmonic.comparison import compare, sweep
 from anharmonic.errors import AnharmonicError
 from anharmonic.explanation import contributions, explain
+from anharmonic.lipschitz import CleverScores, clever
 from anharmonic.meanvalue import gamma
 from anharmonic.models import as_model
 from anharmonic.offline import collect, plan
@@ -38,6 +41,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "AnharmonicError",
+    "CleverScores",
     "GammaMap",
     "Scores",
     "Search",
@@ -45,7 +49,9 @@ __all__ = [
     "adversarial_search",
     "as_model",
     "balls",
+    "baselines",
     "card",
+    "clever",
     "collect",
     "compare",
     "contributions",
@@ -65,5 +71,6 @@ __all__ = [
     "stability",
     "sweep",
     "tracking",
+    "training",
     "workers",
 ]

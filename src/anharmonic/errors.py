@@ -11,6 +11,7 @@
         ├── MissingExtra        the library that reads it is not installed
         ├── UntrustedFile       reading it would run code; say that you trust it
         ├── OutputError         wrong number of rows, NaN, text instead of numbers
+        ├── NoGradient          gradients were asked for and the model has none to give
         ├── NoisyModel          two identical calls differ, and noise was refused
         ├── DeviceFull          a call needs more memory than the device has
         ├── RemoteError         a server timed out, failed or answered nonsense
@@ -35,6 +36,7 @@ __all__ = [
     "MeasurementStopped",
     "MissingExtra",
     "ModelError",
+    "NoGradient",
     "NoisyModel",
     "NotAModel",
     "NotConverged",
@@ -98,6 +100,10 @@ class UntrustedFile(ModelError, PermissionError):
 
 class OutputError(ModelError, ValueError):
     """The model's answer cannot be used."""
+
+
+class NoGradient(ModelError, TypeError):
+    """Gradients were asked for and the model has none to give."""
 
 
 class NoisyModel(ModelError):

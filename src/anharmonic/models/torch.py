@@ -17,7 +17,7 @@ from anharmonic.errors import DeviceFull, MissingExtra, NotAModel, OutputError, 
 from anharmonic.models.answers import Answers, scored
 from anharmonic.protocols import Array
 
-__all__ = ["evaluating", "placed_on", "scores_in", "torch_answers"]
+__all__ = ["Forward", "evaluating", "placed_on", "scores_in", "torch_answers"]
 
 Module = Any
 
@@ -80,16 +80,21 @@ def placed_on(points: Array, module: Module) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Forward:
-    """One forward pass that leaves no trace: modes and gradient state are as before."""
+    """One forward pass that leaves no trace: modes and gradient state are as before.
+
+    `tracked` keeps what gradients need, for a caller who takes them.
+    """
 
     module: Module
+    tracked: bool = False
 
     def __call__(self, points: Array) -> Array:
         import torch
 
-        with evaluating(self.module), torch.no_grad():
+        with evaluating(self.module), torch.set_grad_enabled(self.tracked):
             try:
-                return scores_in(self.module(placed_on(points, self.module))).detach()
+                answer = scores_in(self.module(placed_on(points, self.module)))
+                return answer if self.tracked else answer.detach()
             except torch.cuda.OutOfMemoryError as problem:
                 full = first_line(problem)
         # Out of the handler nothing of the failed call is held any more, so it can be given back.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from torch import Tensor
     from torch.nn import Module
 
-__all__ = ["Attack", "accuracy", "correct", "decided", "robust_accuracy"]
+__all__ = ["Attack", "accuracy", "attack_distance", "correct", "decided", "robust_accuracy"]
 
 
 @dataclass(frozen=True)
@@ -243,3 +243,33 @@ def robust_accuracy(
     clean = correct(module, points, labels)
     kept = clean & correct(module, attack(module, points, labels), labels)
     return Rate.of(int(kept.sum()), len(kept))
+
+
+def attack_distance(
+    module: Module,
+    points: Any,
+    labels: Any,
+    attack: Attack | None = None,
+    *,
+    upper: float,
+    rounds: int = 10,
+) -> Any:
+    """The smallest radius at which an attack changes each label, (rows,); inf beyond `upper`.
+
+    Halves the interval of radii for each point on its own. No attack is perfect, so the true
+    distance is at most this.
+    """
+    import torch
+
+    chosen = attack or Attack(0.0)
+    points, labels = placed_on(points, module), torch.as_tensor(labels)
+    low = np.zeros(len(points))
+    high = np.full(len(points), float(upper))
+    broken = ~correct(module, chosen.within(upper)(module, points, labels), labels)
+    for turn in range(rounds):
+        middle = (low + high) / 2
+        moved = chosen.within(torch.from_numpy(middle))(module, points, labels, turn=turn + 1)
+        fell = ~correct(module, moved, labels)
+        high, low = np.where(fell, middle, high), np.where(fell, low, middle)
+        broken |= fell
+    return np.where(broken, high, np.inf)
