@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import struct
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from anharmonic.errors import InputError
 from anharmonic.reproduce.spade_clever import Size, spade_clever
 from anharmonic.reproduce.spade_training.arms import ATTACKED, PENALISED, Plan, radii_of
 from anharmonic.reproduce.spade_training.study import spade_training, training_page
+from tests.reproduce.digits import write_digits
 
 TINY = Plan(
     images=60,
@@ -32,18 +32,8 @@ TINY = Plan(
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: Any) -> Path:
-    """Blurred blobs at a place for each class, as idx files."""
-    random, made = np.random.default_rng(0), tmp_path_factory.mktemp("digits")
-    for part, count in (("train", 120), ("t10k", 80)):
-        labels = np.arange(count) % 10
-        images = random.integers(0, 60, size=(count, 28, 28))
-        for image, label in zip(images, labels, strict=True):
-            row, column = divmod(int(label), 4)
-            image[3 + 8 * row : 9 + 8 * row, 1 + 7 * column : 6 + 7 * column] += 180
-        for name, array, axes in (("images-idx3", images, 3), ("labels-idx1", labels, 1)):
-            head = struct.pack(f">BBBB{axes}I", 0, 0, 8, axes, *array.shape)
-            (made / f"{part}-{name}-ubyte").write_bytes(head + array.astype(np.uint8).tobytes())
-    return made
+    made: Path = tmp_path_factory.mktemp("digits")
+    return write_digits(made, {"train": 120, "t10k": 80})
 
 
 def test_radii_follow_their_arm() -> None:

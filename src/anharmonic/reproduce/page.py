@@ -106,6 +106,8 @@ class Page:
     sections: tuple[Section, ...]
     verdict: tuple[str, ...]
     seed: int
+    given: str = ""
+    """Arguments that the command needs, such as `--data FOLDER`."""
 
     @property
     def queries(self) -> int:
@@ -134,7 +136,8 @@ class Page:
 
     def markdown(self) -> str:
         """The page as it stands in the documentation."""
-        command = f"anharmonic reproduce {self.name} --seed {self.seed} --out docs/reproduce"
+        command = " ".join(f"anharmonic reproduce {self.name} {self.given}".split())
+        command += f" --seed {self.seed} --out docs/reproduce"
         head = [
             f"# {self.title}",
             f"Written by `{command}` (seed {self.seed}, {self.queries:,} model queries). "
