@@ -18,7 +18,7 @@ from anharmonic.plots.files import save
 from anharmonic.plots.gammamaps import gamma_map
 from anharmonic.plots.maps import decision_regions
 from anharmonic.plots.points import contributions, worst_points
-from anharmonic.plots.spade import fragile_points, node_distribution, spade_curve
+from anharmonic.plots.spade import fragile_points, node_distribution, spade_curve, top_eigenvalues
 from anharmonic.plots.strips import search_strip
 
 __all__ = [
@@ -34,5 +34,6 @@ __all__ = [
     "save",
     "search_strip",
     "spade_curve",
+    "top_eigenvalues",
     "worst_points",
 ]

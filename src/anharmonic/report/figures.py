@@ -13,7 +13,7 @@ from anharmonic.plots.style import caption_of, untitled
 from anharmonic.regions import Region
 from anharmonic.scores import Scores
 
-__all__ = ["Panel", "Section", "sections"]
+__all__ = ["Panel", "Section", "section", "sections"]
 
 MOST_MAPS = 6
 
@@ -38,20 +38,21 @@ def sections(
     models: dict[str, Scores], order: list[str], region: Region | None, sweep: Sweep | None
 ) -> list[Section]:
     """Every picture that can be drawn from what is there."""
-    found = [_section("spread", [distribution(models)])]
+    found = [section("spread", [distribution(models)])]
     if sweep is not None:
-        found.append(_section("radius", [radius_curve(sweep)]))
+        found.append(section("radius", [radius_curve(sweep)]))
     maps = [] if region is None else _maps(models, order, region)
     if maps:
-        section = _section("map", maps)
+        mapped = section("map", maps)
         if len(maps) < len(models):
             note = f" Shown for {len(maps)} of {len(models)} models."
-            section = section._replace(caption=section.caption + note)
-        found.append(section)
+            mapped = mapped._replace(caption=mapped.caption + note)
+        found.append(mapped)
     return found
 
 
-def _section(place: str, figures: list[Any]) -> Section:
+def section(place: str, figures: list[Any]) -> Section:
+    """Figures under the title and caption of the first."""
     title, caption = caption_of(figures[0])
     panels = [
         Panel(f"{place}-{index}", bare, int(bare.layout.height))

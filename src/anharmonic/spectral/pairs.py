@@ -29,6 +29,7 @@ class Pairs(NamedTuple):
 
     `rows` (nodes,) says where each stands first among the points and `nodes` (points,) which of
     them a point is. A copy of a point with the same outputs says nothing new of the model.
+    `units` (n,) are those of the inputs, None where they are raw.
     """
 
     inputs: Floats
@@ -37,6 +38,7 @@ class Pairs(NamedTuple):
     nodes: Integers
     queries: int
     still: tuple[str, ...]
+    units: Floats | None = None
 
 
 def is_data(thing: Any) -> bool:
@@ -51,7 +53,8 @@ def paired(points: Any, sources: Mapping[str, Any], scale: Any, output: Any = No
     whole = as_region(points)
     region, units, _ = scaled(whole, scale, None)
     inputs = host(region.values)
-    if (units != 1).any():
+    raw = not (units != 1).any()
+    if not raw:
         inputs = inputs / units
     found, queries = {}, 0
     for name, source in sources.items():
@@ -63,7 +66,7 @@ def paired(points: Any, sources: Mapping[str, Any], scale: Any, output: Any = No
     rows, nodes = _distinct([inputs, *found.values()])
     if len(rows) < len(inputs):
         inputs, found = inputs[rows], {name: outputs[rows] for name, outputs in found.items()}
-    return Pairs(inputs, found, rows, nodes, queries, region.still)
+    return Pairs(inputs, found, rows, nodes, queries, region.still, None if raw else host(units))
 
 
 def _recorded(source: Any, wanted: int, name: str) -> Floats:

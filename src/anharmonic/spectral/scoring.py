@@ -128,6 +128,8 @@ def _one(
         "edges_added": found.added,
         "edges_torn": found.torn,
         "parts": [list(each) for each in found.parts],
+        "scale": None if pairs.units is None else pairs.units.tolist(),
+        "asked_search": plan.search if isinstance(plan.search, str) else "a function",
         "search": {"inputs": near.search, "outputs": far.search},
         "recall": {"inputs": near.recall, "outputs": far.recall},
         "tied": tied,

@@ -141,7 +141,7 @@ def climb(problem: Problem, rank: int, seed: int) -> Spectrum:
         if overlooked is not None:
             vectors[:, rank:] = overlooked[:, : vectors.shape[1] - rank]
     lost = overlooked is not None
-    residual = _accepted(float("inf") if lost else max(bounds[0], bounds.max() / LOOSER))
+    residual = _accepted(float("inf") if lost else float(max(bounds[0], bounds.max() / LOOSER)))
     return Spectrum(found.values[:rank], _signed(back(found.vectors[:, :rank])), residual)
 
 

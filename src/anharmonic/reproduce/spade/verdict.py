@@ -73,6 +73,8 @@ def _correlations(found: Found) -> str:
     from scipy.stats import spearmanr
 
     robust = found.networks.robust.mean(axis=1)
+    if np.ptp(robust) == 0:
+        return "All networks do equally well under attack: there is nothing to correlate with."
     each = {k: float(spearmanr(found.values(k), robust).statistic) for k in CURVE}
     shown = ", ".join(f"{value:+.2f} at {k}" for k, value in each.items())
     return f"""Over all {len(robust)} networks, the rank correlation of the score with accuracy
