@@ -27,7 +27,12 @@ __all__ = [
     "without_constants",
 ]
 
-COARSEST = 400
+COARSEST, DIRECT = 400, 4000
+"""Nodes that are few enough for a dense inverse, and that are so where the next level is tiny."""
+FEWEST = 32
+"""Nodes of a level that says anything; a single one has no Laplacian but rounding."""
+CROWDED = 50
+"""Entries in a row from which on two steps reach nearly everything, and one is enough."""
 DAMPING = 2 / 3
 """Of Jacobi's step: D⁻¹L has no eigenvalue above 2, so errors between ⅔ and 2 shrink threefold."""
 
@@ -55,36 +60,43 @@ def hierarchy(laplacian: Any, seed: int, precision: Any = np.float32) -> Hierarc
     while matrix.shape[0] > COARSEST:
         inverse = DAMPING / matrix.diagonal()[:, None]
         finer = _smoothed(matrix, inverse, _gathered(matrix, random))
-        if finer.shape[1] == matrix.shape[0]:
+        few = finer.shape[1] < FEWEST and matrix.shape[0] <= DIRECT
+        if few or finer.shape[1] == matrix.shape[0]:
             break
         levels.append(Level(*(each.astype(precision) for each in (matrix, inverse, finer, finer))))
         levels[-1] = levels[-1]._replace(coarser=levels[-1].finer.T.tocsr())
         matrix = (finer.T @ (matrix @ finer)).tocsr()
     # Constants get a share, so that there is an inverse; what it makes of them is taken off.
-    whole = matrix.toarray() + matrix.diagonal().mean() / matrix.shape[0]
-    return Hierarchy(levels, np.linalg.inv(whole).astype(precision))
+    size = matrix.shape[0]
+    whole = matrix.toarray() + matrix.diagonal().mean() / size
+    coarsest = np.linalg.inv(whole) if size > 1 else np.zeros((1, 1))
+    return Hierarchy(levels, coarsest.astype(precision))
 
 
 def _gathered(matrix: Any, random: Any) -> Integers:
     """Which gathering each node is in, (size,): the seed at most two steps away.
 
     A node becomes a seed when it comes first, in a random order, of all nodes within two steps
-    that have none yet.
+    (one, in a crowded graph) that have none yet.
     """
     size = matrix.shape[0]
     starts, others = matrix.indptr[:-1], matrix.indices
+    crowded = matrix.nnz > CROWDED * size
 
     def spread(values: Integers) -> Integers:
         # Every row has its diagonal entry, so none is empty and a node sees itself.
         return np.maximum.reduceat(values[others], starts)
 
+    def around(values: Integers) -> Integers:
+        return spread(values) if crowded else spread(spread(values))
+
     order = random.permutation(size).astype(np.int32) + 1
     seeds, free = np.zeros(size, dtype=bool), np.ones(size, dtype=bool)
     while free.any():
         waiting = np.where(free, order, 0)
-        fresh = free & (spread(spread(waiting)) == order)
+        fresh = free & (around(waiting) == order)
         seeds |= fresh
-        free &= spread(spread(fresh.astype(np.int8))) == 0
+        free &= around(fresh.astype(np.int8)) == 0
     labels = np.zeros(size, dtype=np.int32)
     labels[seeds] = 1 + np.arange(int(seeds.sum()))
     near = spread(labels)

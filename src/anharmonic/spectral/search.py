@@ -56,7 +56,7 @@ def neighbours(points: Floats, count: int, search: str | Search = "auto") -> Int
 
 def moderate(points: Floats) -> Floats:
     """The points in another unit where their squares would not fit into single precision."""
-    largest = float(np.abs(points).max())
+    largest = float(max(points.max(), -points.min()))
     if largest == 0 or 1e-15 < largest < 1e15:
         return points
     return np.asarray(np.ldexp(points, -int(np.log2(largest))))  # a power of 2: nothing rounds
