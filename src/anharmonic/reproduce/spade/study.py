@@ -11,6 +11,7 @@ from anharmonic.protocols import Floats
 from anharmonic.reproduce.mnist import read_mnist
 from anharmonic.reproduce.page import Page, Row, Section, Tell, silent
 from anharmonic.reproduce.pictures import Curve, Picture, curves
+from anharmonic.reproduce.spade.longer import longer
 from anharmonic.reproduce.spade.measuring import CURVE, DISTANCES, EDGES, TABLE, Found, measured
 from anharmonic.reproduce.spade.networks import FILE, RADII, REDUCED, Effort, Networks, trained
 from anharmonic.reproduce.spade.verdict import verdict
@@ -38,7 +39,13 @@ def spade_tables(
             at ε = 0, 0.1, 0.2, 0.3 (Table 1, 10 neighbours). The 100 edges with the largest scores
             are distorted more than random ones (Table 2). With few neighbours the order can be
             wrong (Fig. 3).""",
-        sections=(_trained(found), _table_1(found), _figure_3(found), *_table_2(found)),
+        sections=(
+            _trained(found),
+            _table_1(found),
+            _figure_3(found),
+            *_table_2(found),
+            *longer(data, asked, seed, tell),
+        ),
         verdict=verdict(found),
         seed=seed,
         given="--data FOLDER",
