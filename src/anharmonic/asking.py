@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import time
+import warnings
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from array_api_compat import is_torch_array, to_device
+from array_api_compat import array_namespace, device, is_torch_array, to_device
 
-from anharmonic.errors import OutputError, listed
-from anharmonic.protocols import Array, Floats, Integers, Model
-from anharmonic.regions import Region
+from anharmonic.errors import DeviceFull, OutputError, listed
+from anharmonic.lanes import Lanes, Relay
+from anharmonic.protocols import Array, Floats, Integers, Map, Model
+from anharmonic.regions import Region, host
 
-__all__ = ["Pace", "Question", "answers", "on_host", "question_about"]
+__all__ = ["Pace", "Question", "answers", "answers_there", "on_host", "question_about"]
 
 LARGEST_CALL = 32768
 CHUNK_BYTES, DEVICE_BYTES = 1 << 23, 1 << 29
+DEVICE_CALL, DEVICE_CALL_BYTES = 512, 1 << 24
+"""A device's calls: so many rows at least, more while they are small."""
 SIZES = {512: 3, 2048: 3, 8192: 2, LARGEST_CALL: 1}
 """Sizes of calls from small to large, and how often each is tried before it is judged."""
 FIRST = 2048
@@ -86,6 +91,10 @@ class Pace:
                 return sizes[:reached]
         return sizes
 
+    def halve(self, rows: int) -> None:
+        """Ask for half of so many from now on: they did not fit where the model lives."""
+        self.most, self.told = min(self.size(), max(1, rows // 2)), True
+
     def within(self, seconds: float, most: int) -> int:
         """Rows that can be asked for in some seconds, by the latest call; `most` if unknown."""
         if not self.seconds_a_row:
@@ -97,51 +106,108 @@ class Pace:
 
 
 class Question(NamedTuple):
-    """Who is asked, about what, and how fast."""
+    """Who is asked, about what, how fast, and on which device if not in main memory."""
 
     model: Model
     region: Region
     pace: Pace
+    device: str | None = None
+    turn: AbstractContextManager[Any] = nullcontext()
+
+    @property
+    def queued(self) -> bool:
+        """Whether the device takes calls in advance and answers them in order."""
+        return self.device is not None and self.device.startswith("cuda")
+
+    def in_lanes(self) -> tuple[Question, Map]:
+        """The same question to be asked from several lanes, and what runs them."""
+        if not self.queued:
+            return self, map
+        lanes = Lanes(self.device)
+        return self._replace(model=Relay(self.model, lanes), turn=lanes.turn), lanes
 
 
-def question_about(model: Model, region: Region, told: int | None = None) -> tuple[Question, int]:
+def question_about(
+    model: Model, region: Region, told: int | None = None, each: int = 1
+) -> tuple[Question, int]:
     """Whom to ask and how fast, and how many points to build at once.
 
     Calls are of the size we are told, or the model asks for, or that prove best. A device of its
-    own gets large ones, always of the same size: it has nothing to do while the host prepares
-    the next, and some compile anew for every size.
+    own gets large ones, always of the same size, because some compile anew for every other: a
+    multiple of `each`, the points that belong together.
     """
     size = told or model.batch_size
-    if _on_device(model, region):
-        room = told or max(64, min(LARGEST_CALL, DEVICE_BYTES // (4 * region.dimension)))
-        return Question(model, region, Pace(min(size or room, room), told=True)), room
-    room = told or max(64, min(LARGEST_CALL, CHUNK_BYTES // (8 * region.dimension)))
-    pace = Pace(LARGEST_CALL) if size is None else Pace(size, told=True)
-    return Question(model, region, pace), room
+    where = _device(model, region)
+    if where is None:
+        room = told or max(64, min(LARGEST_CALL, CHUNK_BYTES // (8 * region.dimension)))
+        pace = Pace(LARGEST_CALL) if size is None else Pace(size, told=True)
+        return Question(model, region, pace), room
+    wanted = max(DEVICE_CALL, min(LARGEST_CALL, DEVICE_CALL_BYTES // (4 * region.dimension)))
+    call = size or max(1, wanted // each) * each
+    room = told or max(1, DEVICE_BYTES // (4 * region.dimension * call)) * call
+    return Question(model, region, Pace(call, told=True), where), room
 
 
-def _on_device(model: Model, region: Region) -> bool:
-    """Whether points are built elsewhere than in main memory."""
+def _device(model: Model, region: Region) -> str | None:
+    """Where points are built, if not in main memory."""
     one = region.values[:1]
     # A table's columns are put together on the host, whatever the model.
     placed = one if region.is_table else model.place(one)
-    return is_torch_array(placed) and str(placed.device) != "cpu"
+    return str(placed.device) if is_torch_array(placed) and str(placed.device) != "cpu" else None
 
 
 def answers(question: Question, points: Array, rows: Integers) -> Floats:
     """The model's outputs for points (rows, each, n): checked, (rows, each, columns)."""
+    return host(answers_there(question, points, rows))
+
+
+def answers_there(question: Question, points: Array, rows: Integers) -> Array:
+    """The same outputs, left on a device that takes calls in advance: a network's thousand
+    columns are soon reduced to a few, and only those need to come home.
+    """
     many, each, dimension = points.shape
-    flat = points.reshape((many * each, dimension))
-    outputs = _collected(question, flat, np.repeat(rows, each)).reshape(many, each, -1)
+    flat, owners = points.reshape((many * each, dimension)), np.repeat(rows, each)
+    begun = time.perf_counter()
+    found = (_gathered if question.queued else _collected)(question, flat, owners)
+    outputs = found.reshape((many, each, -1))
+    xp = array_namespace(outputs)
     # One pass without an array of flags: a sum is finite unless something in it is not.
-    if not np.isfinite(outputs.sum()):
-        bad = rows[~np.isfinite(outputs).all(axis=(1, 2))].tolist()
+    finite = bool(xp.isfinite(xp.sum(outputs)))
+    if question.queued:
+        question.pace.record(len(flat), time.perf_counter() - begun)
+    if not finite:
+        bad = rows[~np.isfinite(host(outputs)).all(axis=(1, 2))].tolist()
         if bad:
             raise OutputError(
                 f"the model gave NaN or infinity at or near rows {listed(bad)}: leave them "
                 "out, or give bounds= so that their neighbours stay legal"
             )
     return outputs
+
+
+def _gathered(question: Question, points: Array, rows: Integers) -> Array:
+    """All answers in one array on the device, which gets every call before the first is done."""
+    xp, where = array_namespace(points), device(points)
+    found: list[Array] = []
+    with question.turn:
+        start = 0
+        while start < len(points):
+            call = _asked(question, points, rows, start)
+            answer = _shaped(call.answer, call.stop - call.start)
+            if found and answer.shape[1:] != found[0].shape[1:]:
+                raise _unlike(answer, found[0])
+            found.append(xp.asarray(answer, dtype=xp.float64, device=where))
+            start = call.stop
+    return xp.concat(found)
+
+
+class Call(NamedTuple):
+    """Rows `start` to `stop`, asked for at a time; a device may still be working on the answer."""
+
+    start: int
+    stop: int
+    answer: Array
+    begun: float
 
 
 def _collected(question: Question, points: Array, rows: Integers) -> Floats:
@@ -154,53 +220,72 @@ def _collected(question: Question, points: Array, rows: Integers) -> Floats:
     outputs: Floats | None = None
     start = 0
     while start < len(points):
-        stop = min(start + question.pace.size(), len(points))
-        answer = _asked(question, points[start:stop], rows[start:stop])
+        call = _asked(question, points, rows, start)
+        answer = _shaped(on_host(call.answer), call.stop - start)
+        question.pace.record(len(answer), time.perf_counter() - call.begun)
         if outputs is None:
             outputs = np.empty((len(points), *answer.shape[1:]))
         elif answer.shape[1:] != outputs.shape[1:]:
-            raise OutputError(
-                f"the model gave rows of shape {answer.shape[1:]} after rows of shape "
-                f"{outputs.shape[1:]}: it must answer every point alike"
-            )
-        outputs[start:stop] = answer
-        del answer
-        start = stop
+            raise _unlike(answer, outputs)
+        outputs[start : call.stop] = answer
+        start = call.stop
+        del answer, call
     assert outputs is not None
     return outputs
 
 
-def _asked(question: Question, points: Array, rows: Integers) -> Floats:
-    """One call."""
-    whole = question.region.restored(points, rows)
-    begun = time.perf_counter()
-    outputs = _numbers(question.model(whole), len(points))
-    question.pace.record(len(points), time.perf_counter() - begun)
-    return outputs
+def _asked(question: Question, points: Array, rows: Integers, start: int) -> Call:
+    """One call; of half as many rows, and half of those, where the device has no room."""
+    pace, tried = question.pace, 0
+    while True:
+        stop = min(start + pace.size(), len(points))
+        whole = question.region.restored(points[start:stop], rows[start:stop])
+        begun = time.perf_counter()
+        try:
+            call = Call(start, stop, question.model(whole), begun)
+        except DeviceFull:
+            if stop - start == 1:
+                raise
+            tried = tried or stop - start
+            pace.halve(stop - start)
+            continue
+        if tried:
+            warnings.warn(
+                f"a call of {tried:,} rows did not fit on the device: going on with "
+                f"{pace.size():,} (batch_size={pace.size()} starts with that)",
+                stacklevel=2,
+            )
+        return call
 
 
-def _numbers(answer: Array, wanted: int) -> Floats:
+def _shaped(outputs: Array, wanted: int) -> Array:
     """One row of numbers for each point, or an error that says what came instead."""
-    try:
-        outputs = on_host(answer)
-    except (TypeError, ValueError) as problem:
-        raise OutputError(
-            "the model's answers are not numbers: choose what to measure with output=, "
-            "for text labels output='onehot' and classes=[…]"
-        ) from problem
     if outputs.ndim == 0 or outputs.shape[0] != wanted:
         raise OutputError(
-            f"the model was asked for {wanted} rows and gave shape {outputs.shape}: "
+            f"the model was asked for {wanted} rows and gave shape {tuple(outputs.shape)}: "
             "it must return one row of outputs for each point"
         )
     return outputs
 
 
+def _unlike(later: Array, earlier: Array) -> OutputError:
+    return OutputError(
+        f"the model gave rows of shape {tuple(later.shape[1:])} after rows of shape "
+        f"{tuple(earlier.shape[1:])}: it must answer every point alike"
+    )
+
+
 def on_host(answer: Array) -> Floats:
     """Numbers in main memory, as precise as they came: what keeps them makes them float64."""
-    if is_torch_array(answer):
-        tensor = to_device(answer.detach(), "cpu")
-        # numpy knows no bfloat16.
-        answer = tensor.numpy() if tensor.element_size() >= 4 else tensor.double().numpy()
-    array = np.asarray(answer)
-    return array if array.dtype.kind in "fiub" else array.astype(np.float64)
+    try:
+        if is_torch_array(answer):
+            tensor = to_device(answer.detach(), "cpu")
+            # numpy knows no bfloat16.
+            answer = tensor.numpy() if tensor.element_size() >= 4 else tensor.double().numpy()
+        array = np.asarray(answer)
+        return array if array.dtype.kind in "fiub" else array.astype(np.float64)
+    except (TypeError, ValueError) as problem:
+        raise OutputError(
+            "the model's answers are not numbers: choose what to measure with output=, "
+            "for text labels output='onehot' and classes=[…]"
+        ) from problem

@@ -13,6 +13,7 @@
         ├── OutputError         wrong number of rows, NaN, text instead of numbers
         ├── NoGradient          gradients were asked for and the model has none to give
         ├── NoisyModel          two identical calls differ, and noise was refused
+        ├── DeviceFull          a call needs more memory than the device has
         ├── RemoteError         a server timed out, failed or answered nonsense
         ├── TrainingStopped     the loss is no number any more; the last good checkpoint is kept
         └── MeasurementStopped  the model itself raised
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AnharmonicError",
+    "DeviceFull",
     "Disconnected",
     "InputError",
     "MeasurementStopped",
@@ -106,6 +108,10 @@ class NoGradient(ModelError, TypeError):
 
 class NoisyModel(ModelError):
     """The model answers identical questions differently."""
+
+
+class DeviceFull(ModelError, MemoryError):
+    """The device has no room for a call; smaller ones are tried before this reaches anyone."""
 
 
 class RemoteError(ModelError, ConnectionError):
