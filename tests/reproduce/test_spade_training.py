@@ -103,5 +103,5 @@ def test_an_order_that_does_not_hold_is_said_not_to() -> None:
 def test_guided_clever_makes_a_page(folder: Path) -> None:
     size = Size(images=100, tested=80, chance=12, blocks=12, block_size=4)
     page = spade_clever(folder, size=size)
-    assert len(page.rows()) == 16
+    assert len(page.rows()) == 20
     assert all(row.measured.value > 0 for row in page.rows().values())
