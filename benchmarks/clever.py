@@ -241,7 +241,7 @@ def attacks() -> bool:
         share = 1 - broken.float().mean().item()
         gaps.append(abs(ours.value - share))
         print(f"PGD-40, norm {norm}, radius {radius}: ours {ours}, foolbox {share:.1%}")
-    return max(gaps) <= 0.01
+    return bool(max(gaps) <= 0.01)
 
 
 def main() -> bool:
