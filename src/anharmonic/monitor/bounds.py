@@ -63,13 +63,13 @@ def mean_bound(values: Floats, error: float, seed: int = 0) -> float:
     stakes = np.sqrt(2 * np.log(1 / error) / (len(values) * before))
     centre = float(values.mean())
     candidates = centre + (1 - centre) * np.linspace(0, 1, CANDIDATES) ** 2
-    kept = centre
-    for candidate in candidates[1:-1]:
+    standing = 0
+    for place, candidate in enumerate(candidates[:-1].tolist()):
         safe = np.minimum(stakes, MOST / (1 - candidate))
         if np.cumsum(np.log1p(safe * (candidate - values))).max() < np.log(1 / error):
-            kept = candidate
+            standing = place
     # The truth may lie between the last candidate that stands and the next.
-    return float(candidates[min(np.searchsorted(candidates, kept) + 1, CANDIDATES - 1)])
+    return float(candidates[standing + 1])
 
 
 def clipped_mean_bound(

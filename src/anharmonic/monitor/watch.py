@@ -48,8 +48,8 @@ class Monitor:
       mapping of names to them. Each has evidence of its own.
     - `false_alarms`: how many are allowed, among scored points: "1 per 100000" means that
       P(alarm within T scored points) ≤ T/100000 while nothing changes, with everything that
-      is watched taken together. It rests on bounds from the reference that all hold with
-      `confidence`.
+      is watched taken together. It rests on bounds from the reference: those of one `Key`
+      hold together with `confidence`.
     - `segment`: a column, or a function from points to labels. Segments share one allowance,
       all traffic has another.
     - `score`: how much is scored: a fraction, "5000 queries per second", "20% of the time".
@@ -242,7 +242,7 @@ class Monitor:
         columns = self._checked(scores)
         count = columns.shape[1]
         rows = self.seen + np.arange(count)
-        known = np.isfinite(columns).all(axis=0)
+        known: NDArray[np.bool_] = np.asarray(np.isfinite(columns).all(axis=0))
         labels = None if segments is None else np.asarray(segments).astype(str)
         if labels is not None and labels.shape != (count,):
             raise PointsError(f"{count} rows and segments of shape {labels.shape}: one each")
@@ -371,8 +371,7 @@ def _fitted(
     if detector != "evidence":
         raise SettingsError(f'detector {detector!r}: "evidence", or a function that makes one')
     share = len({(watched, segment is None) for watched, segment in parts})
-    sure = 1 - (1 - confidence) / len(parts)
     return {
-        name: Evidence(scores, rate * share, block=block, confidence=sure, seed=seed)
+        name: Evidence(scores, rate * share, block=block, confidence=confidence, seed=seed)
         for name, scores in parts.items()
     }
