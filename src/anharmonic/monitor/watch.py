@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,7 @@ from anharmonic.monitor.traffic import (
     taken,
     unusable,
 )
+from anharmonic.monitor.windows import WindowArguments, Windows, windows_of
 from anharmonic.protocols import Floats
 from anharmonic.reductions import Reduction
 
@@ -212,6 +213,13 @@ class Monitor:
     def update(self, points: Any, segments: Any = None) -> Observation:
         """Score one point or many and weigh the evidence."""
         rows = rows_of(points, self.sight.shape)
+        scores, reasons = self.considered(rows)
+        labels = segments_of(rows, self.segment) if segments is None else segments
+        return self.observed(rows, scores, segments=labels, reasons=reasons)
+
+    def considered(self, points: Any) -> tuple[dict[str, Floats], NDArray[np.str_]]:
+        """Scores of the next rows as far as the allowance goes, and why others have none."""
+        rows = rows_of(points, self.sight.shape)
         numbers = self.seen + np.arange(count_of(rows))
         bad = unusable(rows, self.sight.columns)
         allowed = self._allowance.allowed(numbers, max(1, self.queries_a_row))
@@ -223,8 +231,7 @@ class Monitor:
             for name, values in self.measured(taken(rows, chosen)).items():
                 scores[name][chosen] = values
             self._allowance.spent(len(chosen), time.perf_counter() - begun)
-        labels = segments_of(rows, self.segment) if segments is None else segments
-        return self.observed(rows, scores, segments=labels, reasons=reasons)
+        return scores, reasons
 
     def observed(
         self,
@@ -303,6 +310,35 @@ class Monitor:
             self.sight if self.watch[chosen.watched] == "gamma" else None,
             self.usual_shares,
         )
+
+    def windows(self, watched: str | None = None, **arguments: Unpack[WindowArguments]) -> Windows:
+        """Windows of the scored points in memory, by `count`; see `windows_of`."""
+        name = watched or next(iter(self.watch))
+        found = self._memory.since(0, None)
+        if found is None:
+            raise SettingsError("nothing is scored yet: update first")
+        place = list(self.watch).index(name)
+        rows = np.arange(len(found.rows))
+        return windows_of(name, rows, found.scores[place], self.reference[name], **arguments)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """How points are scored and watched, as plain values."""
+        sight = self.sight
+        return {
+            "model": sight.model.name,
+            "watch": list(self.watch),
+            "radius": sight.radius,
+            "scale": list(sight.units),
+            "columns": list(sight.columns),
+            "ball": sight.ball.name,
+            "queries_a_row": self.queries_a_row,
+            "reference": len(next(iter(self.reference.values()))),
+            "score": self.score,
+            "segments": list(self.segments),
+            "blocks": {str(name): block for name, block in self.blocks.items()},
+            "seed": self.seed,
+        }
 
     def reset(self) -> None:
         """Clear alarms and evidence; the reference, the counts and the row numbers stay."""
