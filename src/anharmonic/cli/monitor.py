@@ -57,9 +57,7 @@ def replay_command(
         "1 per 100000"
     ),
     segment: Annotated[str | None, typer.Option(help="A column to watch apart by.")] = None,
-    time: Annotated[
-        str | None, typer.Option(help="A column that says when.")
-    ] = None,
+    time: Annotated[str | None, typer.Option(help="A column that says when.")] = None,
     score: Annotated[str, typer.Option(help="A fraction, or '5000 queries per second'.")] = "1",
     block: Annotated[str, typer.Option(help='Scores to average before a bet, or "auto".')] = "auto",
     restart: Annotated[bool, typer.Option(help="Start anew after each alarm.")] = True,

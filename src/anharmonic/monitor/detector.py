@@ -144,7 +144,7 @@ class Evidence:
             lasts = numbers[self.block - 1 : whole : self.block]
             self._cross(history, logs[:, 1:], lasts, raised)
         left = len(every) - whole
-        waiting, waiting_rows = old.waiting.copy(), old.waiting_rows.copy()
+        waiting, waiting_rows = np.zeros_like(old.waiting), np.zeros_like(old.waiting_rows)
         waiting[:left], waiting_rows[:left] = every[whole:], numbers[whole:]
         self.state = State(sums, waiting, waiting_rows, left, old.steps + whole // self.block)
         return logs[:, (old.held + 1 + np.arange(len(scores))) // self.block]
