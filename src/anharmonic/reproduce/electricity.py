@@ -39,6 +39,8 @@ class Watched(NamedTuple):
     scores: dict[str, Floats]
     blocks: dict[str, int]
     first: dict[str, tuple[str, int, int] | None]
+    ways: dict[str, set[str]]
+    restless: dict[str, bool]
     errors: tuple[Floats, Floats]
     flagged: dict[str, tuple[float, int | None, float]]
     queries: dict[str, int]
@@ -94,13 +96,15 @@ def _watched(name: str, model: Any, points: Any, wrong: Floats, seed: int) -> Wa
     scores = watch.measured(points[stream])
     known = watch.reference | {"labels": wrong[usual]}
     seen = scores | {"labels": wrong[stream]}
-    first, blocks = {}, {}
+    first, ways, blocks, restless = {}, {}, {}, {}
     for what, values in seen.items():
         evidence = Evidence(known[what], RATE, seed=seed)
         raised, _ = evidence.feed(values, np.arange(len(values)))
         begun = min(raised, key=lambda each: each.at, default=None)
         first[what] = None if begun is None else (begun.direction, begun.at, begun.since)
+        ways[what] = {each.direction for each in raised}
         blocks[what] = evidence.block
+        restless[what] = _restless(known[what], seed)
     answers = model.predict_proba(points)[:, 1]
     inputs = points.to_numpy(dtype=np.float64)
     count = len(wrong) - TRAINED
@@ -110,6 +114,8 @@ def _watched(name: str, model: Any, points: Any, wrong: Floats, seed: int) -> Wa
         seen,
         blocks,
         first,
+        ways,
+        restless,
         (wrong[usual], wrong[stream]),
         {
             "KS test of the inputs": _weeks(inputs[usual], inputs[stream]),
@@ -117,6 +123,13 @@ def _watched(name: str, model: Any, points: Any, wrong: Floats, seed: int) -> Wa
         },
         {what: count * watch.sight.queries(what) for what in WATCH},
     )
+
+
+def _restless(reference: Floats, seed: int) -> bool:
+    """Whether the reference's second half already raises an alarm against its first."""
+    half = len(reference) // 2
+    raised, _ = Evidence(reference[:half], RATE, seed=seed).feed(reference[half:], np.arange(half))
+    return bool(raised)
 
 
 def _weeks(reference: Floats, stream: Floats) -> tuple[float, int | None, float]:
@@ -183,7 +196,8 @@ def _raised(each: Watched) -> Section:
     names = {"labels": "the true errors (needs labels)"}
     for what in ("labels", *WATCH):
         first = each.first[what]
-        block = f"block {each.blocks[what]}"
+        home = "raised" if each.restless[what] else "quiet"
+        block = f"block {each.blocks[what]}; {home} within the reference"
         at = float("nan") if first is None else float(first[1])
         remark = "no alarm" if first is None else f"{first[0]}, since about {first[2]:,}"
         rows.append(
@@ -194,17 +208,19 @@ def _raised(each: Watched) -> Section:
                 remark=f"{remark}; {block}",
             )
         )
-    for what, (share, first_week, home) in each.flagged.items():
+    for what, (share, week, at_home) in each.flagged.items():
         rows.append(
             Row(
                 what,
-                Estimate(float("nan") if first_week is None else float(first_week), 0.0),
-                remark=f"flags {share:.0%} of weeks, and {home:.0%} of the reference's own",
+                Estimate(float("nan") if week is None else float(week), 0.0),
+                remark=f"flags {share:.0%} of weeks, and {at_home:.0%} of the reference's own",
             )
         )
     text = f"""The row of the first alarm, at 1 false alarm per {RATE:,} points each. The KS tests
     compare each week with the reference, at p < {LEVEL} over all columns; the reference's own
-    weeks, each against the others, show what that means on traffic that remembers."""
+    weeks, each against the others, show what that means on traffic that remembers. For the same
+    reason the last words say whether the reference's second half raises an alarm against its
+    first: where it does, the traffic is never like the reference for long."""
     return Section(f"Who raises when: {each.name}", text, tuple(rows))
 
 
@@ -258,15 +274,34 @@ def _linear(model: Any, points: Any, wrong: Floats, seed: int) -> Section:
 
 
 def _verdict(found: list[Watched]) -> tuple[str, ...]:
+    many = len(found)
+    risen = sum("up" in each.ways["gamma"] for each in found)
+    lost = sum("down" in each.ways["confidence"] for each in found)
     return (
         *(_told(each) for each in found),
-        """The drift moved traffic away from the decision: the models became more confident, less
-        bent, and more often wrong. A monitor that looks for a rise of gamma, or for a loss of
-        confidence, would have been silent. A change in either direction says that the traffic is
-        not the reference's; it does not say whether the model is right.""",
-        """Confidence and margin cost one query a point, gamma seventeen at most: see the tables for
-        who was first. KS tests flag the reference's own weeks too, because half-hours remember
-        each other: they state a level that they do not keep.""",
+        f"""The drift moved traffic away from the decision: the models became more confident, less
+        bent, and more often wrong. In the whole stream a rise of gamma is raised for {risen} of
+        {many} models and a loss of confidence for {lost}. A change in either direction says that
+        the traffic is not the reference's; it does not say whether the model is right.""",
+        f"""Confidence, which costs one query a point, was raised before gamma, which costs up to
+        seventeen, for {_before(found)} of {many} models: here gamma is no earlier a warning. Part
+        of that is a reference that is not steady: its second half already raises confidence
+        against its first for {_unsteady(found, "confidence")} of {many} models, and gamma for
+        {_unsteady(found, "gamma")}. KS tests flag the reference's own weeks too, because half-hours
+        remember each other: they state a level that they do not keep.""",
+    )
+
+
+def _unsteady(found: list[Watched], what: str) -> int:
+    """For how many models a thing is raised within the reference."""
+    return sum(each.restless[what] for each in found)
+
+
+def _before(found: list[Watched]) -> int:
+    """For how many models confidence is raised before gamma."""
+    never = ("", np.inf, 0)
+    return sum(
+        (each.first["confidence"] or never)[1] < (each.first["gamma"] or never)[1] for each in found
     )
 
 
@@ -279,5 +314,5 @@ def _told(each: Watched) -> str:
     alarms = ", ".join(f"{what} at {raised[what][1]:,} ({raised[what][0]})" for what in order)
     labels = f"at {raised['labels'][1]:,}" if "labels" in raised else "never"
     return f"""{each.name.capitalize()}: errors went from {usual:.1%} to {now:.1%}, and mean gamma
-    from {level:.3f} to {seen:.3f}. Without labels the first alarms are: {alarms or "none"}. The
+    from {level:.3g} to {seen:.3g}. Without labels the first alarms are: {alarms or "none"}. The
     same detector on the true errors raises {labels}."""
