@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import shutil
 
 import numpy as np
 import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-import anharmonic as ah
 from anharmonic.cli import app
 
 MODULE = """
@@ -70,31 +68,3 @@ def test_people_get_a_table_and_a_page(files):
 def test_wrong_words_are_told(files):
     assert "no column never" in str(run("--time", "never").exception)
     assert "score=" in str(run("--score", "some").exception)
-
-
-@pytest.mark.skipif(shutil.which("chromium") is None, reason="needs chromium")
-def test_the_page_draws_in_a_browser(files):
-    from playwright.sync_api import sync_playwright
-
-    random = np.random.default_rng(1)
-    reference = random.normal(size=(800, 2)) - 1
-    watch = ah.Monitor(lambda x: np.sin(3 * x[:, 0]) * (x[:, 0] > 0), reference, radius=0.3)
-    stream = np.concatenate([reference[:300], random.normal(size=(300, 2)) + 1])
-    path = ah.report.write_replay("page.html", ah.monitor.replay(watch, stream), title="A <b>")
-    problems: list[str] = []
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=shutil.which("chromium"), args=["--no-sandbox"]
-        )
-        page = browser.new_page(viewport={"width": 420, "height": 900})
-        page.on("console", lambda message: problems.append(message.text))
-        page.on("pageerror", lambda error: problems.append(str(error)))
-        page.goto(path.resolve().as_uri())
-        page.wait_for_selector("html[data-drawn=all]", timeout=30_000)
-        assert page.locator(".panel .main-svg").count() >= 2
-        assert page.locator("h1").inner_text() == "A <b>"
-        wide = page.evaluate("document.documentElement.scrollWidth")
-        page.screenshot(path="phone.png", full_page=True)
-        browser.close()
-    assert wide <= 420
-    assert problems == []
