@@ -74,10 +74,6 @@ def fitted_bets(reference: Floats, sign: int, block: int, error: float, seed: in
     With blocks of several scores, averages over the reference's own blocks stand for
     independent values: that is what the block's length is chosen for.
     """
-    if not np.isfinite(reference).all():
-        raise PointsError(
-            "the reference has scores that are not finite: leave those points out of it"
-        )
     if len(reference) < FEWEST * block:
         raise PointsError(
             f"a reference of {len(reference)} scores in blocks of {block} is too small to say what "
