@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,10 +34,20 @@ class Law(NamedTuple):
     name: str
     usual: Callable[[Random, int], Floats]
     risen: Callable[[Random, int], Floats]
+    ratio: Callable[[Floats], Floats] | None = None
+    """How much likelier each score is after the rise, where that is known."""
 
 
-def scaled(name: str, usual: Callable[[Random, int], Floats]) -> Law:
-    return Law(name, usual, lambda random, count: 1.5 * usual(random, count))
+def scaled(
+    name: str,
+    usual: Callable[[Random, int], Floats],
+    ratio: Callable[[Floats], Floats] | None = None,
+) -> Law:
+    return Law(name, usual, lambda random, count: 1.5 * usual(random, count), ratio)
+
+
+def of_exponentials(scores: Floats) -> Floats:
+    return np.where(scores > 0, np.exp(scores / 3) / 1.5, 1.0)
 
 
 def zeros(random: Random, count: int, share: float = 0.85) -> Floats:
@@ -49,10 +60,10 @@ def remembering(random: Random, count: int) -> Floats:
 
 
 LAWS = (
-    scaled("independent", lambda random, count: random.exponential(size=count)),
+    scaled("independent", lambda random, count: random.exponential(size=count), of_exponentials),
     scaled("heavy tail (Pareto 2.1)", lambda random, count: random.pareto(2.1, size=count)),
     Law("85% zeros, more are not", zeros, lambda random, count: zeros(random, count, 0.775)),
-    scaled("85% zeros, the rest larger", zeros),
+    scaled("85% zeros, the rest larger", zeros, of_exponentials),
     scaled("AR(1) 0.7", remembering),
 )
 
@@ -82,6 +93,17 @@ def ours(reference: Floats) -> Callable[[Floats], Iterator[int]]:
         return iter(sorted(each.at for each in raised))
 
     return alarms
+
+
+class Knowing:
+    """What nobody can be: sure of both laws. Shiryaev and Roberts' statistic of their ratio."""
+
+    def __init__(self, ratio: Callable[[Floats], Floats], _: Floats) -> None:
+        self.ratio, self.sum = ratio, 0.0
+
+    def update(self, value: float) -> bool:
+        self.sum = (1 + self.sum) * float(self.ratio(np.array(value)))
+        return self.sum >= RATE
 
 
 def one_by_one(factory: Callable[[Floats], Any]) -> Callable[[Floats], Any]:
@@ -153,7 +175,10 @@ def main() -> bool:
         table.add_column(name)
     good = True
     for law in LAWS:
-        for name, (factory, streams) in DETECTORS.items():
+        detectors = dict(DETECTORS)
+        if law.ratio is not None:
+            detectors["who knows both laws"] = (one_by_one(partial(Knowing, law.ratio)), FEWER * 5)
+        for name, (factory, streams) in detectors.items():
             found = outcome(law, factory, streams)
             table.add_row(
                 *(law.name, name, str(streams), str(found.false), str(found.found)),

@@ -115,7 +115,7 @@ class Sight:
         )
         each = by_class(outputs, self.model.kind)
         if watched == "margin":
-            return margins_of(each, labels_of(each))
+            return np.asarray(margins_of(each, labels_of(each)))
         return np.asarray(of_classes(probabilities_of(each, self.model.kind), labels_of(each)))
 
 
