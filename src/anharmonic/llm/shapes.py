@@ -82,7 +82,7 @@ class Client(Protocol):
 
 @runtime_checkable
 class ConcurrentClient(Protocol):
-    """A client with its own queue: a request in, a promise out; never more at once than it bears."""
+    """A client with a queue of its own: a request in, a promise out, so many at once."""
 
     @property
     def concurrency(self) -> int: ...
