@@ -176,6 +176,7 @@ class _Window:
             promise.set_result(answer)
         else:
             promise.cancel()
+            promise.set_running_or_notify_cancel()  # wakes those who wait for it
 
     def next(self) -> Answer:
         return self._tally.seen(self.promises.popleft().result())

@@ -145,7 +145,8 @@ class Endpoint:
         headers = {"content-type": "application/json"}
         if key:
             headers["authorization"] = f"Bearer {key}"
-        body = body_of(request, self.model, self._length_field, self.seeded)
+        field = self._length_field
+        body = body_of(request, self.model, field, self.seeded)
         try:
             # httpx counts the time between bytes; a server that drips must not hold a place.
             async with asyncio.timeout(self._timeout):
@@ -158,18 +159,10 @@ class Endpoint:
             return Retry(_clean(f"{type(problem).__name__}: {first_line(problem)}", key))
         content = got.content.replace(key.encode(), b"***") if key else got.content
         found = meaning(got.status_code, got.headers, content, self._variable)
-        if self._renamed(found):
+        if field == "max_tokens" and _renamed(found):
+            self._length_field = "max_completion_tokens"
             return await self._exchanged(request)
         return found
-
-    def _renamed(self, found: Answer | Retry | Fatal) -> bool:
-        """Whether a server refused the old name of a parameter, so that the new one is used now."""
-        if not isinstance(found, Answer) or not found.refused:
-            return False
-        if "max_completion_tokens" not in (found.error or "") or self._length_field != "max_tokens":
-            return False
-        self._length_field = "max_completion_tokens"
-        return True
 
     def _pause(self, outcome: Retry, attempt: int) -> float:
         pause = outcome.wait
@@ -194,6 +187,12 @@ def _turn(loop: asyncio.AbstractEventLoop, ready: threading.Event) -> None:
 
 def _with_attempts(answer: Answer, attempts: int) -> Answer:
     return answer if attempts == 1 else replace(answer, attempts=attempts)
+
+
+def _renamed(found: Answer | Retry | Fatal) -> bool:
+    """Whether a server refused the old name of a parameter and wants the new one."""
+    refused = isinstance(found, Answer) and found.refused
+    return refused and "max_completion_tokens" in (getattr(found, "error", None) or "")
 
 
 def _clean(text: str, key: str) -> str:
