@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.stats import rankdata
 
 from anharmonic.errors import InputError
 from anharmonic.llm.questions import read_rows
@@ -149,6 +148,8 @@ def _rated(run: RunSummary, marks: dict[tuple[str, str], dict[str, float]]) -> l
 
 
 def _correlation(name: str, group: list[_Rated], seed: int) -> Correlation:
+    from scipy.stats import rankdata  # half a second to import, for few who need it
+
     gammas = np.array([each.gamma for each in group])
     means = np.array([np.mean(list(each.marks.values())) for each in group])
     rows = generator(seed, 11).integers(len(group), size=(ROUNDS, len(group)))

@@ -8,6 +8,7 @@ from anharmonic.cli.llm.board import leaderboard_command, ratings_command
 from anharmonic.cli.llm.calibrate import calibrate_command
 from anharmonic.cli.llm.score import score_command
 from anharmonic.cli.llm.search import search_command
+from anharmonic.cli.llm.serve import serve_command
 
 __all__ = ["language"]
 
@@ -17,3 +18,4 @@ language.command("calibrate")(calibrate_command)
 language.command("search")(search_command)
 language.command("leaderboard")(leaderboard_command)
 language.command("ratings")(ratings_command)
+language.command("serve")(serve_command)
