@@ -33,6 +33,9 @@ class Batches(NamedTuple):
     seed: int = 0
 
 
+ALL_AT_ONCE = Batches()
+
+
 def generate(
     network: Network,
     prompts: Sequence[list[int]],
@@ -66,9 +69,7 @@ def generate(
         at = width + step
         if step + 1 == new or bool(done.all()):
             break
-        logits = network(
-            said[-1][:, None], places[:, at : at + 1], real[:, None, : at + 1], past
-        )
+        logits = network(said[-1][:, None], places[:, at : at + 1], real[:, None, : at + 1], past)
     answers: list[list[int]] = torch.stack(said, 1).tolist()
     return answers
 
@@ -83,37 +84,55 @@ def answer_groups(
     network: Network,
     vocabulary: Vocabulary,
     groups: Sequence[dict[str, Any]],
-    batches: Batches = Batches(),
+    batches: Batches = ALL_AT_ONCE,
 ) -> Iterator[dict[str, Any]]:
     """Each group with its answers, as soon as it is done; a group that time cut short is left out.
 
     Greedy answers to one prompt are made once, however often the prompt stands in a group.
     """
+    start = time.monotonic()
+    for number, group in enumerate(groups):
+        asked, temperature = group["prompts"], float(group["temperature"])
+        different = list(asked) if temperature else list(dict.fromkeys(asked))
+        left = batches._replace(
+            seconds=batches.seconds - (time.monotonic() - start),
+            seed=batches.seed + 1_000_003 * number,
+        )
+        answers = _answers(network, vocabulary, different, temperature, left)
+        if answers is None:
+            return
+        if not temperature:
+            known = dict(zip(different, answers, strict=True))
+            answers = [known[prompt] for prompt in asked]
+        said = {"answers": answers, "seconds": time.monotonic() - start}
+        yield {key: value for key, value in group.items() if key != "prompts"} | said
+
+
+def _answers(
+    network: Network,
+    vocabulary: Vocabulary,
+    prompts: Sequence[str],
+    temperature: float,
+    batches: Batches,
+) -> list[str] | None:
+    """An answer a prompt, prompts of one length together; None when time runs out."""
     import torch
 
     start = time.monotonic()
-    with torch.inference_mode():
-        for number, group in enumerate(groups):
-            asked, temperature = group["prompts"], float(group["temperature"])
-            different = list(dict.fromkeys(asked)) if temperature == 0 else list(asked)
-            tokens = [vocabulary.question(prompt) for prompt in different]
-            order = sorted(range(len(tokens)), key=lambda at: len(tokens[at]))
-            answers = [""] * len(tokens)
-            for first in range(0, len(order), batches.rows):
-                if time.monotonic() - start > batches.seconds:
-                    return
-                rows = order[first : first + batches.rows]
-                seed = batches.seed + 1_000_003 * number + first
-                made = generate(
-                    network, [tokens[at] for at in rows], vocabulary.end, temperature, seed=seed
-                )
-                for at, answer in zip(rows, made, strict=True):
-                    answers[at] = vocabulary.text(answer)
-            if temperature == 0:
-                by_prompt = dict(zip(different, answers, strict=True))
-                answers = [by_prompt[prompt] for prompt in asked]
-            seconds = time.monotonic() - start
-            yield {"name": group["name"], "answers": answers, "seconds": seconds}
+    tokens = [vocabulary.question(prompt) for prompt in prompts]
+    order = sorted(range(len(tokens)), key=lambda at: len(tokens[at]))
+    answers = [""] * len(tokens)
+    for first in range(0, len(order), batches.rows):
+        if time.monotonic() - start > batches.seconds:
+            return None
+        rows = order[first : first + batches.rows]
+        asked = [tokens[at] for at in rows]
+        with torch.inference_mode():
+            seed = batches.seed + first
+            made = generate(network, asked, vocabulary.end, temperature, seed=seed)
+        for at, answer in zip(rows, made, strict=True):
+            answers[at] = vocabulary.text(answer)
+    return answers
 
 
 def _main(prompts: Path, out: Path, model: Path, seconds: float = 170.0, rows: int = 2048) -> None:
