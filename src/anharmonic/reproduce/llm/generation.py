@@ -1,9 +1,9 @@
 """Thousands of answers at once, on a GPU if there is one.
 
-    python -m anharmonic.reproduce.llm.generation prompts.json.gz answers.json.gz MODEL.gguf
+    python -m anharmonic.reproduce.llm.generation prompts.json.gz answers.jsonl.gz MODEL.gguf
 
 It needs torch, tokenizers and gguf. The prompts are groups of `{name, temperature, prompts}`; the
-answers come back in the same groups. What is answered when the time is up is kept.
+answers come back in the same groups, one a line. What is answered when the time is up is kept.
 """
 
 from __future__ import annotations
@@ -143,14 +143,12 @@ def _main(prompts: Path, out: Path, model: Path, seconds: float = 170.0, rows: i
     device = "cuda" if torch.cuda.is_available() else "cpu"
     network, vocabulary = read_network(reader, device), read_vocabulary(reader)
     groups = json.loads(gzip.decompress(prompts.read_bytes()))
-    done = []
-    for group in answer_groups(network, vocabulary, groups, Batches(rows, seconds)):
-        done.append(group)
-        print(f"{group['name']}: {len(group['answers'])} answers, {group['seconds']:.1f} s")
-        # Written again after each group, so that a time limit loses little.
-        partial = out.with_suffix(".part")
-        partial.write_bytes(gzip.compress(json.dumps(done).encode(), 1))
-        partial.replace(out)
+    with out.open("wb") as file:
+        for group in answer_groups(network, vocabulary, groups, Batches(rows, seconds)):
+            print(f"{group['name']}: {len(group['answers'])} answers, {group['seconds']:.1f} s")
+            # A line and a whole archive a group, so that a time limit loses one group at most.
+            file.write(gzip.compress(json.dumps(group).encode() + b"\n"))
+            file.flush()
 
 
 if __name__ == "__main__":
