@@ -9,7 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from anharmonic.protocols import Array
 
-__all__ = ["Answer", "Client", "ConcurrentClient", "Embed", "Parameters", "Request"]
+__all__ = ["DEFAULTS", "Answer", "Client", "ConcurrentClient", "Embed", "Parameters", "Request"]
 
 Embed = Callable[[Sequence[str]], Array]
 """Any function from texts to one vector each, (texts, D); a text classifier is one too."""
@@ -29,6 +29,9 @@ class Parameters:
         return {name: value for name, value in asdict(self).items() if value is not None}
 
 
+DEFAULTS = Parameters()
+
+
 @dataclass(frozen=True)
 class Request:
     """One question. `repeat` counts identical ones, so that a cache keeps them apart.
@@ -37,7 +40,7 @@ class Request:
     """
 
     prompt: str
-    parameters: Parameters = Parameters()
+    parameters: Parameters = DEFAULTS
     repeat: int = 0
     seed: int | None = None
 
@@ -47,7 +50,8 @@ class Answer:
     """What came back: text, or why there is none.
 
     `refused`: the server understood and would not (a prompt it does not accept, a filter).
-    `error`: everything else that left no text, after all retries.
+    `error`: everything else that left no text, after all retries, or the refusal's words.
+    `attempts`: how often it was asked for, retries included.
     """
 
     text: str = ""
@@ -56,6 +60,7 @@ class Answer:
     refused: bool = False
     error: str | None = None
     cached: bool = False
+    attempts: int = 1
 
     @property
     def tokens(self) -> int:
@@ -82,7 +87,7 @@ class Client(Protocol):
 
 @runtime_checkable
 class ConcurrentClient(Protocol):
-    """A client with its own queue: a request in, a promise out; never more at once than it bears."""
+    """A client with a queue of its own: a request in, a promise out, so many at once."""
 
     @property
     def concurrency(self) -> int: ...

@@ -1,0 +1,43 @@
+"""The ball of a language model: small changes of a prompt, and how even they are.
+
+Each is one function `(prompt, rng) -> prompt`; `names()` lists them, other packages' included.
+"""
+
+from anharmonic.llm.perturb.changes import (
+    Change,
+    Kind,
+    Perturbed,
+    case,
+    control,
+    control_nul,
+    named,
+    names,
+    perturbed,
+    resample,
+    typos,
+    unicode,
+    whitespace,
+    zero_width,
+)
+from anharmonic.llm.perturb.evenness import Isotropy, isotropy
+from anharmonic.llm.perturb.words import synonyms
+
+__all__ = [
+    "Change",
+    "Isotropy",
+    "Kind",
+    "Perturbed",
+    "case",
+    "control",
+    "control_nul",
+    "isotropy",
+    "named",
+    "names",
+    "perturbed",
+    "resample",
+    "synonyms",
+    "typos",
+    "unicode",
+    "whitespace",
+    "zero_width",
+]
