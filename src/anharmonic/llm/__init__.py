@@ -1,6 +1,6 @@
 """Gamma for language models: how far an answer is from the mean of answers to nearby prompts."""
 
-from anharmonic.llm import clients, perturb, statistics
+from anharmonic.llm import clients, embed, perturb, rivals, statistics
 from anharmonic.llm.clients import as_client
 from anharmonic.llm.measuring import gamma
 from anharmonic.llm.result import LanguageScores
@@ -15,7 +15,9 @@ __all__ = [
     "Request",
     "as_client",
     "clients",
+    "embed",
     "gamma",
     "perturb",
+    "rivals",
     "statistics",
 ]

@@ -61,4 +61,5 @@ def unit_vectors(vectors: Any, count: int, size: int | None = None) -> Floats:
             f"the vector of text {listed(bad)} holds NaN or infinity, or has no length: "
             "look at what the embedder got"
         )
-    return found / lengths[:, None]
+    unit: Floats = found / lengths[:, None]
+    return unit

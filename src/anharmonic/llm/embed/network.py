@@ -79,8 +79,9 @@ class MiniLM:
         given = {"input_ids": tokens, "attention_mask": mask, "token_type_ids": 0 * tokens}
         asked = {name: value for name, value in given.items() if name in self._inputs}
         states = self._session.run(None, asked)[0]
-        sums: NDArray[np.float32] = (states * mask[..., None]).sum(axis=1)
-        return sums / mask.sum(axis=1, keepdims=True)
+        sums = (states * mask[..., None]).sum(axis=1)
+        means: NDArray[np.float32] = sums / mask.sum(axis=1, keepdims=True)
+        return means
 
 
 @lru_cache(maxsize=2)

@@ -9,8 +9,9 @@ from typing import Any, Final
 
 from anharmonic.errors import MissingExtra, RemoteError, SettingsError, first_line
 from anharmonic.llm.clients.endpoint import key_variable
-from anharmonic.llm.clients.exchange import Answer, Fatal, Retry, meaning
+from anharmonic.llm.clients.exchange import Fatal, Retry, meaning
 from anharmonic.llm.embed.checks import texts_to_embed, unit_vectors
+from anharmonic.llm.shapes import Answer
 from anharmonic.protocols import Floats
 
 __all__ = ["Embeddings", "endpoint"]
