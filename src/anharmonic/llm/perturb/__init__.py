@@ -4,6 +4,7 @@ Each is one function `(prompt, rng) -> prompt`; `names()` lists them, other pack
 """
 
 from anharmonic.llm.perturb.changes import (
+    KINDS,
     Change,
     Kind,
     Perturbed,
@@ -23,6 +24,7 @@ from anharmonic.llm.perturb.evenness import Isotropy, isotropy
 from anharmonic.llm.perturb.words import synonyms
 
 __all__ = [
+    "KINDS",
     "Change",
     "Isotropy",
     "Kind",
