@@ -152,4 +152,9 @@ def _main(prompts: Path, out: Path, model: Path, seconds: float = 170.0, rows: i
 
 
 if __name__ == "__main__":
-    _main(*map(Path, sys.argv[1:4]), *map(float, sys.argv[4:5]), *map(int, sys.argv[5:6]))
+    _given = sys.argv[4:]
+    _main(
+        *(Path(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3])),
+        seconds=float(_given[0]) if _given else 170.0,
+        rows=int(_given[1]) if len(_given) > 1 else 2048,
+    )
