@@ -20,6 +20,8 @@ class Reply:
     raw: bytes | None = None
     after: float = 0.0
     drop: bool = False
+    pieces: tuple[bytes, ...] = ()
+    gate: threading.Event | None = None
 
     def body(self, asked: dict[str, Any]) -> bytes:
         if self.raw is not None:
@@ -109,6 +111,9 @@ class Server:
         try:
             reply = self.behaviour(asked, self._counts[prompt])
             await asyncio.sleep(reply.after)
+            if reply.pieces:
+                await self._stream(reply, writer)
+                return True
             body = reply.body(asked)
             lines = [f"HTTP/1.1 {reply.status} X", f"Content-Length: {len(body)}"]
             lines += ["Content-Type: application/json"]
@@ -120,6 +125,18 @@ class Server:
         finally:
             self._now -= 1
         return not reply.drop
+
+    async def _stream(self, reply: Reply, writer: asyncio.StreamWriter) -> None:
+        """Pieces in chunks; after the first, the test opens the gate."""
+        head = "HTTP/1.1 200 X\r\nContent-Type: text/event-stream\r\n"
+        writer.write(f"{head}Transfer-Encoding: chunked\r\n\r\n".encode())
+        for number, piece in enumerate(reply.pieces):
+            if number == 1 and reply.gate is not None:
+                await asyncio.to_thread(reply.gate.wait, 5)
+            writer.write(f"{len(piece):x}\r\n".encode() + piece + b"\r\n")
+            await writer.drain()
+        writer.write(b"0\r\n\r\n")
+        await writer.drain()
 
 
 def words(texts):

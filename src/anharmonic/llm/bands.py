@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
-from scipy.stats import rankdata
 
 from anharmonic.errors import InputError, PointsError
 from anharmonic.files import whole_file
@@ -138,6 +137,8 @@ def auroc(values: Array, bad: Array) -> float:
     >>> auroc([0.1, 0.2, 0.2], [False, False, True])
     0.75
     """
+    from scipy.stats import rankdata  # half a second to import, for few who need it
+
     chosen = np.asarray(bad, dtype=bool)
     many, few = int(chosen.sum()), int((~chosen).sum())
     ranks = rankdata(np.asarray(values, dtype=float))

@@ -17,12 +17,17 @@ Embed = Callable[[Sequence[str]], Array]
 
 @dataclass(frozen=True)
 class Parameters:
-    """How a model is to answer; part of what a cached answer is known by."""
+    """How a model is to answer; part of what a cached answer is known by.
+
+    `chat` is a whole chat completion request in JSON, whose last user message the prompt
+    replaces; then it alone says how to answer, but for the temperature of what is resampled.
+    """
 
     temperature: float = 0.0
     max_tokens: int = 256
     top_p: float | None = None
     system: str | None = None
+    chat: str | None = None
 
     def plain(self) -> dict[str, Any]:
         """What was set, ready for JSON."""

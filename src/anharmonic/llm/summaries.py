@@ -72,25 +72,29 @@ class RunSummary:
     def excess(self) -> Estimate:
         return _mean(self.values - self.values0)
 
-    def scores(self, measured: bool = False) -> Scores:
-        """Gamma as `Scores`, for gates and reports; directions of deviations are not kept.
+    @property
+    def measured(self) -> Integers:
+        """The rows that have a gamma."""
+        return np.flatnonzero(np.isfinite(self.values)).astype(np.int64)
 
-        `measured` leaves out the questions without a gamma, which hold NaN otherwise.
+    def scores(self, rows: Integers | None = None) -> Scores:
+        """Gamma as `Scores`, for gates and reports, of some rows or of all.
+
+        Directions of deviations are not kept in a run, so `signed` holds sizes only.
         """
         recipe = self.header["recipe"]
-        rows = np.isfinite(self.values) if measured else np.ones(len(self), dtype=bool)
-        many = int(rows.sum())
+        chosen = np.arange(len(self)) if rows is None else rows
         about = {"kind": "value", "model": self.model, "reduction": recipe["unit"], **recipe}
         return Scores(
             metric="gamma",
-            values=self.values[rows],
-            errors=self.errors[rows],
-            squared=self.squared[rows],
-            signed=self.values[rows],
-            outputs=np.full(many, np.nan),
-            turns=self.turns[rows],
+            values=self.values[chosen],
+            errors=self.errors[chosen],
+            squared=self.squared[chosen],
+            signed=self.values[chosen],
+            outputs=np.full(len(chosen), np.nan),
+            turns=self.turns[chosen],
             queries=self.answers,
-            settings=about | {"points": many},
+            settings=about | {"points": len(chosen)},
         )
 
     def plain(self, bands: Bands = PAPER) -> dict[str, Any]:
@@ -100,7 +104,7 @@ class RunSummary:
             "model": self.model,
             "data": self.data,
             "questions": len(self),
-            "measured": int(np.isfinite(self.values).sum()),
+            "measured": len(self.measured),
             "gamma": list(self.mean),
             "gamma0": list(self.mean0),
             "excess": list(self.excess),

@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from anharmonic.comparison import Comparison, Sweep
-from anharmonic.errors import MissingExtra
 from anharmonic.explanation import Contributions
 from anharmonic.files import whole_file
 from anharmonic.plots.named import Several, named
@@ -23,13 +22,13 @@ from anharmonic.plots.points import WorstPoint, worst
 from anharmonic.regions import Region, as_region
 from anharmonic.report.figures import Section, sections
 from anharmonic.report.recipe import recipe
+from anharmonic.report.rendering import rendered
 from anharmonic.report.tables import differences, models_table, settings
 from anharmonic.report.words import headline, unlike
 from anharmonic.scores import Scores
 
 __all__ = ["write"]
 
-HERE = Path(__file__).parent
 Explained = Contributions | Mapping[str, Contributions]
 
 
@@ -112,25 +111,17 @@ def _guilty(
 
 
 def _rendered(**about: Any) -> str:
-    try:
-        import jinja2
-    except ImportError as problem:
-        raise MissingExtra("jinja2", "report") from problem
     figures = _figures(about["pictures"])
-    room = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(HERE),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
-    return room.get_template("page.html").render(
-        **about,
-        figures=figures,
-        plotly=_plotly(),
-        # Scripts without this word do not run, whatever a name may smuggle in.
-        nonce=hashlib.sha256(figures.encode()).hexdigest()[:32],
-        today=datetime.now(UTC).strftime("%Y-%m-%d"),
+    return rendered(
+        "page.html",
+        about
+        | {
+            "figures": figures,
+            "plotly": _plotly(),
+            # Scripts without this word do not run, whatever a name may smuggle in.
+            "nonce": hashlib.sha256(figures.encode()).hexdigest()[:32],
+            "today": datetime.now(UTC).strftime("%Y-%m-%d"),
+        },
     )
 
 

@@ -202,4 +202,4 @@ def _finish(
 
 def _verdict(found: RunSummary, limit: float) -> Verdict:
     """The gate, over the questions that have a gamma; the others are a problem of their own."""
-    return below(found.scores(measured=True), limit)
+    return below(found.scores(found.measured), limit)

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from anharmonic.llm.shapes import Answer, Request
 
-__all__ = ["Fatal", "Retry", "body_of", "meaning"]
+__all__ = ["USUAL_TEMPERATURE", "Fatal", "Retry", "body_of", "meaning"]
 
 REFUSED: Final = (400, 413, 415, 422)
 CROWDED: Final = (429, 503, 529)
@@ -22,6 +22,8 @@ FATAL: Final = {
     405: "check that the address ends where /chat/completions begins",
 }
 LONGEST: Final = 300
+USUAL_TEMPERATURE: Final = 1.0
+"""What servers take where a request names none."""
 
 
 @dataclass(frozen=True)
@@ -43,20 +45,35 @@ class Fatal:
 def body_of(request: Request, model: str, length_field: str, seeded: bool) -> bytes:
     """The request as JSON in ASCII, so that any character whatever survives the way."""
     parameters = request.parameters
-    messages = [{"role": "user", "content": request.prompt}]
-    if parameters.system is not None:
-        messages.insert(0, {"role": "system", "content": parameters.system})
-    body: dict[str, Any] = {
-        "model": model,
-        "messages": messages,
-        "temperature": parameters.temperature,
-        length_field: parameters.max_tokens,
-    }
-    if parameters.top_p is not None:
-        body["top_p"] = parameters.top_p
-    if seeded and request.seed is not None:
+    if parameters.chat is not None:
+        body = _replaced(json.loads(parameters.chat), request.prompt)
+        if body.get("temperature", USUAL_TEMPERATURE) != parameters.temperature:
+            body["temperature"] = parameters.temperature
+    else:
+        system = [] if parameters.system is None else [_message("system", parameters.system)]
+        body = {
+            "model": model,
+            "messages": [*system, _message("user", request.prompt)],
+            "temperature": parameters.temperature,
+            length_field: parameters.max_tokens,
+        }
+        if parameters.top_p is not None:
+            body["top_p"] = parameters.top_p
+    if seeded and request.seed is not None and "seed" not in body:
         body["seed"] = request.seed
     return json.dumps(body).encode("ascii")
+
+
+def _message(role: str, content: str) -> dict[str, str]:
+    return {"role": role, "content": content}
+
+
+def _replaced(chat: dict[str, Any], prompt: str) -> dict[str, Any]:
+    """The chat with another last user message."""
+    messages = [dict(each) for each in chat["messages"]]
+    last = max(at for at, each in enumerate(messages) if each.get("role") == "user")
+    messages[last]["content"] = prompt
+    return {**chat, "messages": messages}
 
 
 def meaning(status: int, headers: Any, content: bytes, variable: str) -> Answer | Retry | Fatal:

@@ -9,7 +9,6 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from scipy.optimize import nnls
 
 from anharmonic.errors import SettingsError
 from anharmonic.llm.perturb.changes import Change
@@ -78,6 +77,8 @@ class _Balanced:
 
     def _balanced(self, word: str) -> tuple[list[str], Floats]:
         """The nearest words, and weights p ≥ 0 with sum 1 that make |Σ p·step| least."""
+        from scipy.optimize import nnls
+
         own = self._places[word]
         steps = self._vectors - self._vectors[own]
         distances = np.linalg.norm(steps, axis=1)
