@@ -112,3 +112,11 @@ def test_what_has_no_direction_is_said(one, others):
         deviation(one, others)
     with pytest.raises(SettingsError):
         deviation(E[0], E[1:], "degrees")
+
+
+@given(st.integers(0, 10_000))
+@settings(max_examples=50)
+def test_one_identical_answer_gives_exactly_nothing(seed):
+    one = np.random.default_rng(seed).normal(size=384)
+    assert deviation(one, one[None]) == 0
+    assert deviation(one, np.tile(one, (7, 1)), "angle") == 0

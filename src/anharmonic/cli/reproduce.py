@@ -44,6 +44,11 @@ STUDIES = {
     "dirichlet": Study(
         "dirichlet:minimal_interpolation", "Relax a boundary to a harmonic function."
     ),
+    "llm": Study(
+        "llm.study:language",
+        "Which answers of a language model to trust: a reduced run, or all from saved answers.",
+        "A folder with webquestions.jsonl and truthfulqa.csv, and answers.jsonl.gz if saved.",
+    ),
 }
 
 Seed = Annotated[int, typer.Option(min=0)]
@@ -62,14 +67,12 @@ def _command(name: str, study: Study) -> Callable[..., None]:
 
         return run
 
-    def run_on(
-        data: Annotated[Path, typer.Option(exists=True, help=study.data)],
-        seed: Seed = 0,
-        out: Out = None,
-        as_json: Json = False,
-    ) -> None:
+    def run_on(data: Path, seed: Seed = 0, out: Out = None, as_json: Json = False) -> None:
         _run(name, study, seed, out, as_json, data)
 
+    # Written as text above, it could not see which study it is for.
+    told = typer.Option(exists=True, file_okay=False, help=study.data)
+    run_on.__annotations__["data"] = Annotated[Path, told]
     return run_on
 
 

@@ -1,6 +1,6 @@
 """Gamma for language models: how far an answer is from the mean of answers to nearby prompts."""
 
-from anharmonic.llm import clients, perturb, statistics
+from anharmonic.llm import clients, embed, perturb, rivals, statistics
 from anharmonic.llm.bands import Bands, calibrate
 from anharmonic.llm.board import Board, leaderboard
 from anharmonic.llm.clients import as_client
@@ -26,11 +26,13 @@ __all__ = [
     "as_client",
     "calibrate",
     "clients",
+    "embed",
     "gamma",
     "leaderboard",
     "perturb",
     "ratings",
     "read_run",
+    "rivals",
     "search",
     "statistics",
 ]

@@ -97,7 +97,8 @@ def _mean(one: Floats, many: Floats) -> Floats:
 
 def _apart(one: Floats, other: Floats, unit: Unit) -> Array:
     """How far a vector's direction is from those of others (…, D), accurate where it is near."""
-    lengths = np.linalg.norm(one), np.linalg.norm(other, axis=-1)
+    # Both along an axis: only then are the lengths of equal vectors equal to the last bit.
+    lengths = np.linalg.norm(one, axis=-1), np.linalg.norm(other, axis=-1)
     if not lengths[0] or not np.all(lengths[1]):
         raise OutputError(
             "an embedding, or the mean of some, has no length, so it points nowhere: "

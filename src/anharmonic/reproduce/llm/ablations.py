@@ -1,0 +1,76 @@
+"""The paper's open questions: which characters, how many prompts, which unit and embedder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from anharmonic.llm.embed import characters
+from anharmonic.reproduce.llm.headline import MAIN, Headline, Told, ranked_row
+from anharmonic.reproduce.page import Section
+from anharmonic.reproduce.pictures import Curve, Picture, curves
+
+__all__ = ["counts", "embedders", "kinds"]
+
+COUNTS = (3, 5, 10, 20)
+
+
+def kinds(found: Sequence[Headline]) -> Told:
+    """AUROC of gamma by the way prompts are changed, and what changing adds to sampling."""
+    rows, verdict = [], []
+    for each in found:
+        rows += [ranked_row(f"{each.source}: {group}", at) for group, at in each.gammas.items()]
+        noise = each.asked.gamma("resample", each.count)
+        excess = each.ranking.of(each.asked.gamma("control, sampled", each.count) - noise)
+        rows.append(ranked_row(f"{each.source}: control, sampled: excess", excess))
+        order = sorted(each.gammas, key=lambda group: -each.gammas[group].value)
+        first, second = order[:2]
+        step = each.gammas[first] - each.gammas[second]
+        sure = "" if step.interval[0] > 0 else ", not to be told apart"
+        verdict.append(
+            f"{each.source}: by AUROC of gamma the order is {', '.join(order)} "
+            f"(the first two differ by {step.value:.3f} ± {step.estimate.error:.3f}{sure})."
+        )
+    text = """Gamma with 10 others, the prompt changed in each of these ways (open question 1).
+    "resample" asks the same prompt at temperature 1, "cooler" at 0.5; "control, sampled" changes
+    the prompt and samples at temperature 1, and its excess is over "resample": what control
+    characters add to the sampler's noise."""
+    return Told(Section("Which change", text, tuple(rows)), tuple(verdict))
+
+
+def counts(found: Sequence[Headline]) -> Told:
+    """AUROC of gamma by the number of other answers."""
+    rows, lines = [], []
+    for each in found:
+        for group, words in MAIN.items():
+            many = [count for count in COUNTS if count <= len(each.asked.answers[group][0])]
+            ranks = [each.ranking.of(each.asked.gamma(group, count)) for count in many]
+            rows += [
+                ranked_row(f"{each.source}, {words}: N = {count}", at)
+                for count, at in zip(many, ranks, strict=True)
+            ]
+            values = [at.value for at in ranks]
+            errors = [at.estimate.error for at in ranks]
+            lines.append(Curve(f"{each.source}, {group}", many, values, errors))
+    picture = Picture(
+        "counts",
+        "AUROC of gamma against the number N of other answers, one standard error.",
+        curves(lines, "other answers N", "AUROC of gamma"),
+    )
+    text = "Gamma from the first N of the same answers (open question 2)."
+    return Told(Section("How many", text, tuple(rows), (picture,)))
+
+
+def embedders(found: Sequence[Headline]) -> Told:
+    """AUROC of gamma when letters alone are embedded; the unit changes no rank."""
+    rows = []
+    letters = characters()
+    for each in found:
+        for group, words in MAIN.items():
+            other = each.ranking.of(each.asked.gamma(group, each.count, letters))
+            rows.append(ranked_row(f"{each.source}, {words}: character runs", other))
+            step = each.gammas[group] - other
+            rows.append(ranked_row(f"{each.source}, {words}: MiniLM − character runs", step))
+    text = """Gamma with 10 others from a second embedder that knows no meaning: counts of runs of
+    three to five characters, hashed (open question 5). The labels stay those of the main table.
+    The unit, sqrt(1 − cos θ) or θ, cannot change a rank: one grows with the other."""
+    return Told(Section("Which embedder and unit", text, tuple(rows)))
