@@ -84,6 +84,9 @@ def test_a_file_that_is_no_model(tmp_path):
     pytest.importorskip("xllamacpp")
     with pytest.raises(NotAModel, match="no file"):
         as_client(tmp_path / "none.gguf")
+    (tmp_path / "junk.gguf").write_text("junk")
+    with pytest.raises(NotAModel, match="is it a GGUF model"):
+        as_client(tmp_path / "junk.gguf")
 
 
 def test_a_missing_runner_names_its_extra(tmp_path, monkeypatch):

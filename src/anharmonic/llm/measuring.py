@@ -16,6 +16,7 @@ from anharmonic.errors import OutputError, PointsError
 from anharmonic.llm.asking import Budget, BudgetSpent, Price, Tally, ask
 from anharmonic.llm.cache import Cache
 from anharmonic.llm.clients import as_client
+from anharmonic.llm.embed import minilm
 from anharmonic.llm.perturb import Kind
 from anharmonic.llm.recipe import Recipe
 from anharmonic.llm.records import Record, Trial
@@ -35,7 +36,7 @@ def gamma(
     client: Any,
     prompts: Sequence[str],
     *,
-    embed: Embed,
+    embed: Embed | None = None,
     count: int = 10,
     perturb: Kind = "control",
     unit: Unit = "sqrt1mcos",
@@ -52,7 +53,8 @@ def gamma(
     """Gamma of each prompt: how far its answer is from the mean answer to nearby prompts.
 
     - `client`: a function, a client, a pipeline, a .gguf file; see `clients.as_client`.
-    - `embed`: texts to vectors (texts, D). A classifier's probabilities do as well.
+    - `embed`: texts to vectors (texts, D), MiniLM where none is given. A classifier's
+      probabilities do as well.
     - `gamma0`: also ask the unchanged prompt again, `count` times or as often as told, and
       report the excess: a sampler's own noise is no lack of trust.
     - `budget` in calls and `budget_money` in the currency of `price`, which is for a million
@@ -74,6 +76,7 @@ def gamma(
         resample_temperature=resample_temperature,
     )
     asked = as_client(client)
+    vectors = minilm() if embed is None else embed
     texts = _texts(prompts)
     tally = Tally(None if price is None else Price(*price), Budget(budget, budget_money))
     records: list[Record] = []
@@ -81,7 +84,7 @@ def gamma(
     with ExitStack() as open_files:
         kept = None if cache is None else open_files.enter_context(Cache(cache))
         try:
-            for record in measured(asked, texts, recipe, embed, cache=kept, tally=tally):
+            for record in measured(asked, texts, recipe, vectors, cache=kept, tally=tally):
                 records.append(record)
                 if progress is not None:
                     progress(tally, len(records))
