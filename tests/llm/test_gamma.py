@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import threading
 from concurrent.futures import Future
 
@@ -279,3 +280,9 @@ def test_what_cannot_be_measured_says_so():
         ah.llm.gamma(str, ["why?"], embed=axes, unit="radians")
     with pytest.raises(SettingsError, match="choose from control"):
         ah.llm.gamma(str, ["why?"], embed=axes, perturb="nothing")
+
+
+def test_everything_public_is_documented():
+    for room in (ah.llm, ah.llm.perturb, ah.llm.clients):
+        for name in set(room.__all__) - {"Embed", "Change"}:  # shapes of functions
+            assert inspect.getdoc(getattr(room, name)), name
