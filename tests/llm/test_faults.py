@@ -137,6 +137,11 @@ def test_an_empty_answer_is_a_failure_and_is_not_asked_again():
     assert len(server.asked) == 1
 
 
+def test_what_a_server_says_cannot_move_the_cursor():
+    _, (found,) = answered(lambda *_: Reply("no \x1b[2J\u202e", status=400))
+    assert found.error == "400: no ␛[2J⟨U+202E⟩"
+
+
 def test_a_new_name_for_a_parameter():
     def behaviour(asked, count):
         if "max_tokens" in asked:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import signal
 import sqlite3
@@ -224,8 +225,9 @@ def test_two_runs_cannot_write_one_file(tmp_path):
         RunFile.open(path, header | {"model": "n"})
 
 
-def test_no_secret_is_ever_written(folder, here):
+def test_no_secret_is_ever_written(folder, here, caplog):
     """A server that echoes the key everywhere it can: in errors, answers and refusals."""
+    caplog.set_level(logging.DEBUG)
 
     def echoing(asked, count):
         prompt = asked["messages"][-1]["content"]
@@ -246,8 +248,9 @@ def test_no_secret_is_ever_written(folder, here):
         assert "environment variable PLANTED" in fatal.stderr
         server.behaviour = echoing
         here(command, code=100, PLANTED=KEY)
-    for text in (done.stdout, done.stderr, fatal.stdout, fatal.stderr):
+    for text in (done.stdout, done.stderr, fatal.stdout, fatal.stderr, caplog.text):
         assert KEY not in text
+    assert "httpx" in caplog.text
     files = [path for path in folder.rglob("*") if path.is_file()]
     assert len(files) >= 4
     for path in files:

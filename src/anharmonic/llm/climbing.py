@@ -13,7 +13,7 @@ import numpy as np
 from anharmonic.errors import SettingsError
 from anharmonic.llm.asking import Budget, BudgetSpent, Tally
 from anharmonic.llm.cache import Cache
-from anharmonic.llm.clients import as_client
+from anharmonic.llm.clients import borrowed
 from anharmonic.llm.embed import minilm
 from anharmonic.llm.measuring import measured
 from anharmonic.llm.perturb import Kind, perturbed
@@ -99,10 +99,11 @@ def search(
         raise SettingsError(f"no way {way!r}: choose {', '.join(WAYS)}")
     recipe = Recipe(perturb, count, 0, unit, seed, parameters)
     tally = Tally(budget=Budget(budget))
-    with ExitStack() as open_files:
+    with ExitStack() as open_things:
         # A candidate is a point of its parent's ball, so that its answer is known already.
-        kept = open_files.enter_context(Cache(":memory:" if cache is None else cache))
-        walk = _Walk(as_client(client), recipe, embed or minilm(), kept, tally)
+        kept = open_things.enter_context(Cache(":memory:" if cache is None else cache))
+        asked = open_things.enter_context(borrowed(client))
+        walk = _Walk(asked, recipe, embed or minilm(), kept, tally)
         path, tried = [walk.begun(prompt)], 0
         try:
             for step, found in enumerate(_steps(walk, way, prompt, steps)):

@@ -15,9 +15,9 @@ import numpy as np
 from anharmonic.errors import OutputError, PointsError
 from anharmonic.llm.asking import Budget, BudgetSpent, Price, Tally, ask
 from anharmonic.llm.cache import Cache
-from anharmonic.llm.clients import as_client
+from anharmonic.llm.clients import borrowed
 from anharmonic.llm.embed import minilm
-from anharmonic.llm.perturb import Kind
+from anharmonic.llm.perturb import DEFAULT, Kind
 from anharmonic.llm.recipe import Recipe
 from anharmonic.llm.records import Record, Trial
 from anharmonic.llm.result import LanguageScores, assembled
@@ -38,7 +38,7 @@ def gamma(
     *,
     embed: Embed | None = None,
     count: int = 10,
-    perturb: Kind = "control",
+    perturb: Kind = DEFAULT,
     unit: Unit = "sqrt1mcos",
     seed: int = 0,
     gamma0: bool | int = True,
@@ -75,14 +75,14 @@ def gamma(
         parameters=parameters,
         resample_temperature=resample_temperature,
     )
-    asked = as_client(client)
     vectors = minilm() if embed is None else embed
     texts = _texts(prompts)
     tally = Tally(None if price is None else Price(*price), Budget(budget, budget_money))
     records: list[Record] = []
     stopped = None
-    with ExitStack() as open_files:
-        kept = None if cache is None else open_files.enter_context(Cache(cache))
+    with ExitStack() as open_things:
+        asked = open_things.enter_context(borrowed(client))
+        kept = None if cache is None else open_things.enter_context(Cache(cache))
         try:
             for record in measured(asked, texts, recipe, vectors, cache=kept, tally=tally):
                 records.append(record)

@@ -11,7 +11,8 @@ import numpy as np
 from anharmonic import tables
 from anharmonic.llm.asking import Tally
 from anharmonic.llm.records import Record
-from anharmonic.moments import Estimate, Moments
+from anharmonic.llm.statistics import mean_known
+from anharmonic.moments import Estimate
 from anharmonic.protocols import Floats
 from anharmonic.scores import Scores
 
@@ -66,9 +67,7 @@ class LanguageScores:
     @property
     def excess(self) -> Estimate:
         """Mean of gamma less gamma0, with the standard error over prompts."""
-        known = self.excesses[np.isfinite(self.excesses)]
-        found = Moments.of(known)
-        return Estimate(float(found.mean) if len(known) else float("nan"), float(found.error))
+        return mean_known(self.excesses)
 
     @property
     def answers(self) -> list[str]:

@@ -42,6 +42,7 @@ from anharmonic.gate import Verdict, below
 from anharmonic.llm.asking import Budget, BudgetSpent, Price, Tally
 from anharmonic.llm.bands import PAPER, Bands
 from anharmonic.llm.cache import Cache
+from anharmonic.llm.perturb import DEFAULT
 from anharmonic.llm.questions import Question, read_questions
 from anharmonic.llm.recipe import Recipe
 from anharmonic.llm.runs import RunFile, run
@@ -59,7 +60,7 @@ def score_command(
     key: Key = None,
     embed: EmbedOption = "minilm",
     count: CountOption = 10,
-    perturb: PerturbOption = "control",
+    perturb: PerturbOption = DEFAULT,
     unit: UnitOption = "sqrt1mcos",
     seed: Seed = 0,
     gamma0: Annotated[
