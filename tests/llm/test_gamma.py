@@ -106,6 +106,9 @@ def test_scores_go_where_scores_go(tmp_path):
     assert loaded.settings["perturb"] == "typos"
     assert found.summary()["queries"] == found.calls == 9 * 21
     assert "prompts" in found._repr_html_()
+    table = found.to_frame()
+    assert table["prompt"].tolist() == [f"{n} a e o?" for n in range(9)]
+    np.testing.assert_array_equal(table["excess"], found.excesses)
 
 
 def test_a_record_survives_json():

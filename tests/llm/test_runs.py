@@ -175,6 +175,8 @@ def test_refusals_are_in_the_summary_and_the_exit_code(folder, here):
         assert told["refused"] == 36
         assert told["measured"] == 0
         here(arguments(server, "--allow-missing", "0.5"))
+        done = here(arguments(server, "--max-gamma", "0.5"), code=100)
+        assert "at least two questions" in done.stderr
     line = json.loads((folder / "run.jsonl").read_text().splitlines()[1])
     assert line["problems"] == ["400: no control characters"]
     assert line["gamma"] is None
@@ -211,6 +213,8 @@ def test_another_recipe_is_another_run(folder, here):
         here(arguments(server))
         done = here(arguments(server, "--seed", "1"), code=1)
         assert "another recipe" in done.stderr
+        (folder / "questions.jsonl").write_text('{"id": "q3", "prompt": "changed?"}\n')
+        assert "another question" in here(arguments(server), code=1).stderr
         (folder / "other.txt").write_text("hello\n")
         with pytest.raises(InputError, match="not written by"):
             RunFile.open(folder / "other.txt", {})

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from anharmonic.errors import OutputError, PointsError
+from anharmonic.errors import ModelError, OutputError, PointsError
 from anharmonic.llm.asking import Budget, BudgetSpent, Price, Tally, ask
 from anharmonic.llm.cache import Cache
 from anharmonic.llm.clients import borrowed
@@ -60,6 +60,8 @@ def gamma(
     - `budget` in calls and `budget_money` in the currency of `price`, which is for a million
       tokens of prompts and of answers. Prompts that they do not cover hold NaN.
 
+    Where a server ends the run, the error's `partial` holds what was measured.
+
     >>> import numpy as np
     >>> length = lambda texts: np.array([[len(text), 1.0] for text in texts])
     >>> found = gamma(lambda prompt: "42", ["six times seven?"], embed=length)
@@ -79,9 +81,10 @@ def gamma(
     texts = _texts(prompts)
     tally = Tally(None if price is None else Price(*price), Budget(budget, budget_money))
     records: list[Record] = []
-    stopped = None
+    settings: dict[str, Any] = {"fingerprint": _fingerprint(texts), **recipe.plain()}
     with ExitStack() as open_things:
         asked = open_things.enter_context(borrowed(client))
+        settings["model"] = asked.name
         kept = None if cache is None else open_things.enter_context(Cache(cache))
         try:
             for record in measured(asked, texts, recipe, vectors, cache=kept, tally=tally):
@@ -89,13 +92,10 @@ def gamma(
                 if progress is not None:
                     progress(tally, len(records))
         except BudgetSpent:
-            stopped = "budget"
-    settings = {
-        "model": asked.name,
-        "fingerprint": hashlib.sha256("\0".join(texts).encode("utf-8", "replace")).hexdigest(),
-        **({} if stopped is None else {"stopped": stopped}),
-        **recipe.plain(),
-    }
+            settings["stopped"] = "budget"
+        except ModelError as problem:
+            problem.partial = assembled(texts, records, settings, tally)
+            raise
     return assembled(texts, records, settings, tally)
 
 
@@ -132,7 +132,8 @@ def measured(
             if len(done) >= together:
                 ready, done = done, []
                 yield from _scored(ready, vectors, recipe.unit)
-    except BudgetSpent:
+    except ModelError:
+        # What was answered is paid for, whatever came after it.
         yield from _scored(done, vectors, recipe.unit)
         raise
     yield from _scored(done, vectors, recipe.unit)
@@ -197,6 +198,10 @@ def _against(
 ) -> Deviation | None:
     others = [found[each.text] for each in answers if each.usable]
     return jackknifed(centre, np.array(others), unit) if others else None
+
+
+def _fingerprint(texts: list[str]) -> str:
+    return hashlib.sha256("\0".join(texts).encode("utf-8", "replace")).hexdigest()
 
 
 def _texts(prompts: Sequence[str]) -> list[str]:
