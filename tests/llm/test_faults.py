@@ -248,9 +248,9 @@ def test_parameters_reach_the_server():
 
 
 def test_never_more_at_once_than_allowed_and_always_as_many():
-    with Server(lambda *_: Reply("Paris", after=0.05)) as server:
+    with Server(lambda *_: Reply("Paris", after=0.2)) as server:
         with endpoint(server, concurrency=7) as client:
-            client.answers([Request(str(n)) for n in range(50)])
+            client.answers([Request(str(n)) for n in range(28)])
         assert server.most == 7
 
 

@@ -37,7 +37,7 @@ from anharmonic.cli.llm.options import (
 from anharmonic.cli.llm.show import calls_bar, problems, run_table
 from anharmonic.cli.options import Json
 from anharmonic.cli.show import plain, tell
-from anharmonic.errors import SettingsError
+from anharmonic.errors import InputError, SettingsError
 from anharmonic.gate import below
 from anharmonic.llm.asking import Budget, BudgetSpent, Price, Tally
 from anharmonic.llm.bands import PAPER, Bands
@@ -137,6 +137,8 @@ def score_command(
         kept = None if place is None else open_things.enter_context(Cache(place))
         due = _due(file, read_questions(questions, column, limit), retry_errors)
         total = _estimated(due, recipe, tally.price, as_json)
+        if not total and not file.done:
+            raise InputError(f"{questions} holds no questions: give a file with some")
         again = read_questions(questions, column, limit)
         try:
             with calls_bar(total, as_json) as moved:
