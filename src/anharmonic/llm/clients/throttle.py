@@ -34,7 +34,8 @@ class Throttle:
         finally:
             async with self._freed:
                 self._running -= 1
-                self._freed.notify_all()
+                # Only as many as there are places: hundreds may be waiting.
+                self._freed.notify(max(0, int(self.limit) - self._running))
 
     def went_well(self) -> None:
         """One more place after as many good answers as there are places."""
