@@ -18,19 +18,21 @@ def kinds(found: Sequence[Headline]) -> Told:
     """AUROC of gamma by the way prompts are changed, and what changing adds to sampling."""
     rows, verdict = [], []
     for each in found:
-        rows += [ranked_row(f"{each.source}: {group}", at) for group, at in each.gammas.items()]
+        gammas = each.gammas_of(each.asked.changed)
+        rows += [ranked_row(f"{each.source}: {group}", at) for group, at in gammas.items()]
         noise = each.asked.gamma("resample", each.count)
         excess = each.ranking.of(each.asked.gamma("control, sampled", each.count) - noise)
         rows.append(ranked_row(f"{each.source}: control, sampled: excess", excess))
-        order = sorted(each.gammas, key=lambda group: -each.gammas[group].value)
-        first, second = order[:2]
-        step = each.gammas[first] - each.gammas[second]
+        values = {group: at.value for group, at in gammas.items()}
+        order = sorted(values, key=values.__getitem__, reverse=True)
+        step = gammas[order[0]] - gammas[order[1]]
         sure = "" if step.interval[0] > 0 else ", not to be told apart"
         verdict.append(
-            f"{each.source}: by AUROC of gamma the order is {', '.join(order)} "
-            f"(the first two differ by {step.value:.3f} ± {step.estimate.error:.3f}{sure})."
+            f"{each.source}, {len(each.asked)} questions: by AUROC of gamma the order is "
+            f"{'; '.join(order)} (the first two differ by {step.estimate}{sure})."
         )
-    text = """Gamma with 10 others, the prompt changed in each of these ways (open question 1).
+    text = """Questions drawn at random, 200 of a source, here and below. Gamma with 10 others,
+    the prompt changed in each of these ways (open question 1).
     "resample" asks the same prompt at temperature 1, "cooler" at 0.5; "control, sampled" changes
     the prompt and samples at temperature 1, and its excess is over "resample": what control
     characters add to the sampler's noise."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -15,10 +15,12 @@ from anharmonic.reproduce.llm.measures import Asked
 from anharmonic.reproduce.llm.ranking import Ranked, Ranking
 from anharmonic.reproduce.page import Row, Section
 
-__all__ = ["MAIN", "Headline", "Told", "answered", "compared", "ranked", "ranked_row"]
+__all__ = ["COUNT", "MAIN", "Headline", "Told", "answered", "compared", "ranked", "ranked_row"]
 
 MAIN = {"control": "control characters", "resample": "asked again at temperature 1"}
 """The paper's procedure and its rival."""
+COUNT = 10
+"""Other answers a question in the main tables, as in the paper."""
 HOW = """SmolLM2-135M-Instruct, the 4-bit weights of its GGUF file computed in float32 (llama.cpp
 also rounds what flows between layers, and gives other words after the first few), at most 48
 tokens an answer. {count}. An answer of WebQuestions is right when the words of an alias stand in
@@ -51,17 +53,17 @@ class Headline:
 
     @property
     def count(self) -> int:
-        """Other answers a question in the main tables."""
-        return min(10, len(self.asked.answers["control"][0]))
+        """Other answers a question in the main tables; fewer in a reduced run."""
+        return min(COUNT, len(self.asked.answers["control"][0]))
 
     @cached_property
     def gammas(self) -> dict[str, Ranked]:
+        """Gamma of the main groups."""
+        return self.gammas_of(MAIN)
+
+    def gammas_of(self, groups: Iterable[str]) -> dict[str, Ranked]:
         """Gamma by group."""
-        return {
-            group: self.ranking.of(self.asked.gamma(group, self.count))
-            for group in self.asked.answers
-            if group not in ("original", "repeat")
-        }
+        return {group: self.ranking.of(self.asked.gamma(group, self.count)) for group in groups}
 
     @cached_property
     def rivals(self) -> dict[str, dict[str, Ranked]]:
