@@ -67,6 +67,6 @@ def test_everything_public_is_documented():
     for name in NAMES:
         assert inspect.getdoc(getattr(ah, name))
     rooms = (ah.balls, ah.regions, ah.workers, ah.errors, ah.plots, ah.report, ah.gate, ah.card)
-    for room in (*rooms, ah.tracking, ah.stability, ah.spectral, ah.llm, ah.llm.perturb):
+    for room in (*rooms, ah.tracking, ah.stability, ah.spectral):
         for name in room.__all__:
             assert inspect.getdoc(getattr(room, name)), name

@@ -125,6 +125,26 @@ def test_a_server_that_is_gone_ends_the_run():
         client.answers([Request(str(n)) for n in range(100)])
 
 
+def test_what_was_measured_before_the_end_is_kept():
+    def dying(asked, count):
+        last = "7" in asked["messages"][-1]["content"]
+        return Reply("credit is spent", status=402) if last else GOOD
+
+    prompts = [f"{n}?" for n in range(10)]
+    with (
+        Server(dying) as server,
+        endpoint(server, concurrency=1) as client,
+        pytest.raises(RemoteError, match="out of credit") as stop,
+    ):
+        ah.llm.gamma(client, prompts, embed=words, count=2, gamma0=False)
+    partial = stop.value.partial
+    assert len(partial.records) == 7
+    assert np.isfinite(partial.values).sum() == 7
+    table = partial.to_arrow()
+    assert table["prompt"].to_pylist() == prompts
+    assert table["answer"].to_pylist() == ["Paris"] * 7 + [None] * 3
+
+
 def test_what_would_always_fail_is_raised_at_once():
     for status, advice in ((401, "ANHARMONIC_LLM_KEY"), (404, "model's name"), (302, "redirects")):
         with pytest.raises(RemoteError, match=advice):
@@ -135,6 +155,11 @@ def test_an_empty_answer_is_a_failure_and_is_not_asked_again():
     server, (found,) = answered(lambda *_: Reply(""))
     assert found.error == "empty answer"
     assert len(server.asked) == 1
+
+
+def test_what_a_server_says_cannot_move_the_cursor():
+    _, (found,) = answered(lambda *_: Reply("no \x1b[2J\u202e", status=400))
+    assert found.error == "400: no ␛[2J⟨U+202E⟩"
 
 
 def test_a_new_name_for_a_parameter():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import threading
 from concurrent.futures import Future
 
@@ -105,6 +106,9 @@ def test_scores_go_where_scores_go(tmp_path):
     assert loaded.settings["perturb"] == "typos"
     assert found.summary()["queries"] == found.calls == 9 * 21
     assert "prompts" in found._repr_html_()
+    table = found.to_frame()
+    assert table["prompt"].tolist() == [f"{n} a e o?" for n in range(9)]
+    np.testing.assert_array_equal(table["excess"], found.excesses)
 
 
 def test_a_record_survives_json():
@@ -279,3 +283,9 @@ def test_what_cannot_be_measured_says_so():
         ah.llm.gamma(str, ["why?"], embed=axes, unit="radians")
     with pytest.raises(SettingsError, match="choose from control"):
         ah.llm.gamma(str, ["why?"], embed=axes, perturb="nothing")
+
+
+def test_everything_public_is_documented():
+    for room in (ah.llm, ah.llm.perturb, ah.llm.clients):
+        for name in set(room.__all__) - {"Embed", "Change"}:  # shapes of functions
+            assert inspect.getdoc(getattr(room, name)), name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import signal
 import sqlite3
@@ -174,6 +175,8 @@ def test_refusals_are_in_the_summary_and_the_exit_code(folder, here):
         assert told["refused"] == 36
         assert told["measured"] == 0
         here(arguments(server, "--allow-missing", "0.5"))
+        done = here(arguments(server, "--max-gamma", "0.5"), code=100)
+        assert "at least two questions" in done.stderr
     line = json.loads((folder / "run.jsonl").read_text().splitlines()[1])
     assert line["problems"] == ["400: no control characters"]
     assert line["gamma"] is None
@@ -210,6 +213,8 @@ def test_another_recipe_is_another_run(folder, here):
         here(arguments(server))
         done = here(arguments(server, "--seed", "1"), code=1)
         assert "another recipe" in done.stderr
+        (folder / "questions.jsonl").write_text('{"id": "q3", "prompt": "changed?"}\n')
+        assert "another question" in here(arguments(server), code=1).stderr
         (folder / "other.txt").write_text("hello\n")
         with pytest.raises(InputError, match="not written by"):
             RunFile.open(folder / "other.txt", {})
@@ -224,8 +229,9 @@ def test_two_runs_cannot_write_one_file(tmp_path):
         RunFile.open(path, header | {"model": "n"})
 
 
-def test_no_secret_is_ever_written(folder, here):
+def test_no_secret_is_ever_written(folder, here, caplog):
     """A server that echoes the key everywhere it can: in errors, answers and refusals."""
+    caplog.set_level(logging.DEBUG)
 
     def echoing(asked, count):
         prompt = asked["messages"][-1]["content"]
@@ -246,8 +252,9 @@ def test_no_secret_is_ever_written(folder, here):
         assert "environment variable PLANTED" in fatal.stderr
         server.behaviour = echoing
         here(command, code=100, PLANTED=KEY)
-    for text in (done.stdout, done.stderr, fatal.stdout, fatal.stderr):
+    for text in (done.stdout, done.stderr, fatal.stdout, fatal.stderr, caplog.text):
         assert KEY not in text
+    assert "httpx" in caplog.text
     files = [path for path in folder.rglob("*") if path.is_file()]
     assert len(files) >= 4
     for path in files:

@@ -19,7 +19,7 @@ AHEAD = 8
 """Requests under way or answered out of turn, for each that may be under way."""
 BATCH = 32
 GRACE = 5.0
-CHARACTERS_A_TOKEN = 3
+BYTES_A_TOKEN = 3
 SPENT = "the budget does not cover the next call: raise it and run again to go on"
 
 
@@ -40,7 +40,8 @@ class Price:
     def most(self, request: Request) -> float:
         """What a request may cost at the most, about: text to tokens is a guess."""
         system = request.parameters.system or ""
-        tokens = (len(request.prompt) + len(system)) / CHARACTERS_A_TOKEN + 16
+        size = len((request.prompt + system).encode("utf-8", "replace"))
+        tokens = size / BYTES_A_TOKEN + 16
         return self.of(tokens, request.parameters.max_tokens)
 
 
@@ -141,8 +142,9 @@ class _Window:
     def add(self, request: Request) -> bool:
         """Ask, or look it up; False where the budget does not cover it now."""
         about = identity(self._name, request)
-        if about in (flying := dict(self._flying)):
-            self.promises.append(flying[about][0])
+        flying = self._flying.get(about)
+        if flying is not None:
+            self.promises.append(flying[0])
             return True
         promise: Future[Answer] = Future()
         known = None if self._cache is None else self._cache.get(about)

@@ -35,7 +35,7 @@ class Contest:
 
 @dataclass(frozen=True)
 class Board:
-    """Models by data sets. A model's place is by its mean over the data sets that all have."""
+    """Models by data sets; a place is by the mean over the sets that all have, measured alike."""
 
     models: tuple[str, ...]
     contests: tuple[Contest, ...]
@@ -46,11 +46,11 @@ class Board:
         return next((each for each in runs if each.model == model), None)
 
     def overall(self, model: str) -> Estimate:
-        """The plain mean over the data sets of every model; NaN where there is none."""
+        """The plain mean over the sets that every model has, all alike; NaN where there is none."""
         found = [
             self.run(model, each.data)
             for each in self.contests
-            if len(each.runs) == len(self.models)
+            if each.alike and len(each.runs) == len(self.models)
         ]
         means = [each.mean for each in found if each is not None]
         if not means:

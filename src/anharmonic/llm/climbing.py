@@ -13,7 +13,8 @@ import numpy as np
 from anharmonic.errors import SettingsError
 from anharmonic.llm.asking import Budget, BudgetSpent, Tally
 from anharmonic.llm.cache import Cache
-from anharmonic.llm.clients import as_client
+from anharmonic.llm.clients import borrowed
+from anharmonic.llm.embed import minilm
 from anharmonic.llm.measuring import measured
 from anharmonic.llm.perturb import Kind, perturbed
 from anharmonic.llm.recipe import Recipe
@@ -72,7 +73,7 @@ def search(
     client: Any,
     prompt: str,
     *,
-    embed: Embed,
+    embed: Embed | None = None,
     way: Way = "greedy",
     steps: int = 5,
     count: int = 10,
@@ -87,7 +88,7 @@ def search(
 
     A step takes at most count·(count + 1) calls to choose and `count` more to measure where it
     came to with perturbations that had no part in the choice. A budget in calls ends the walk
-    early.
+    early. Answers are embedded by MiniLM where no `embed` is given.
 
     >>> length = lambda texts: np.array([[len(text), 1.0] for text in texts])
     >>> found = search(lambda prompt: prompt, "why?", embed=length, steps=2, count=3)
@@ -98,10 +99,11 @@ def search(
         raise SettingsError(f"no way {way!r}: choose {', '.join(WAYS)}")
     recipe = Recipe(perturb, count, 0, unit, seed, parameters)
     tally = Tally(budget=Budget(budget))
-    with ExitStack() as open_files:
+    with ExitStack() as open_things:
         # A candidate is a point of its parent's ball, so that its answer is known already.
-        kept = open_files.enter_context(Cache(":memory:" if cache is None else cache))
-        walk = _Walk(as_client(client), recipe, embed, kept, tally)
+        kept = open_things.enter_context(Cache(":memory:" if cache is None else cache))
+        asked = open_things.enter_context(borrowed(client))
+        walk = _Walk(asked, recipe, embed or minilm(), kept, tally)
         path, tried = [walk.begun(prompt)], 0
         try:
             for step, found in enumerate(_steps(walk, way, prompt, steps)):

@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from anharmonic.errors import OutputError, PointsError
+from anharmonic.errors import ModelError, OutputError, PointsError
 from anharmonic.llm.asking import Budget, BudgetSpent, Price, Tally, ask
 from anharmonic.llm.cache import Cache
-from anharmonic.llm.clients import as_client
-from anharmonic.llm.perturb import Kind
+from anharmonic.llm.clients import borrowed
+from anharmonic.llm.embed import minilm
+from anharmonic.llm.perturb import DEFAULT, Kind
 from anharmonic.llm.recipe import Recipe
 from anharmonic.llm.records import Record, Trial
 from anharmonic.llm.result import LanguageScores, assembled
@@ -35,9 +36,9 @@ def gamma(
     client: Any,
     prompts: Sequence[str],
     *,
-    embed: Embed,
+    embed: Embed | None = None,
     count: int = 10,
-    perturb: Kind = "control",
+    perturb: Kind = DEFAULT,
     unit: Unit = "sqrt1mcos",
     seed: int = 0,
     gamma0: bool | int = True,
@@ -52,11 +53,14 @@ def gamma(
     """Gamma of each prompt: how far its answer is from the mean answer to nearby prompts.
 
     - `client`: a function, a client, a pipeline, a .gguf file; see `clients.as_client`.
-    - `embed`: texts to vectors (texts, D). A classifier's probabilities do as well.
+    - `embed`: texts to vectors (texts, D), MiniLM where none is given. A classifier's
+      probabilities do as well.
     - `gamma0`: also ask the unchanged prompt again, `count` times or as often as told, and
       report the excess: a sampler's own noise is no lack of trust.
     - `budget` in calls and `budget_money` in the currency of `price`, which is for a million
       tokens of prompts and of answers. Prompts that they do not cover hold NaN.
+
+    Where a server ends the run, the error's `partial` holds what was measured.
 
     >>> import numpy as np
     >>> length = lambda texts: np.array([[len(text), 1.0] for text in texts])
@@ -73,26 +77,25 @@ def gamma(
         parameters=parameters,
         resample_temperature=resample_temperature,
     )
-    asked = as_client(client)
+    vectors = minilm() if embed is None else embed
     texts = _texts(prompts)
     tally = Tally(None if price is None else Price(*price), Budget(budget, budget_money))
     records: list[Record] = []
-    stopped = None
-    with ExitStack() as open_files:
-        kept = None if cache is None else open_files.enter_context(Cache(cache))
+    settings: dict[str, Any] = {"fingerprint": _fingerprint(texts), **recipe.plain()}
+    with ExitStack() as open_things:
+        asked = open_things.enter_context(borrowed(client))
+        settings["model"] = asked.name
+        kept = None if cache is None else open_things.enter_context(Cache(cache))
         try:
-            for record in measured(asked, texts, recipe, embed, cache=kept, tally=tally):
+            for record in measured(asked, texts, recipe, vectors, cache=kept, tally=tally):
                 records.append(record)
                 if progress is not None:
                     progress(tally, len(records))
         except BudgetSpent:
-            stopped = "budget"
-    settings = {
-        "model": asked.name,
-        "fingerprint": hashlib.sha256("\0".join(texts).encode("utf-8", "replace")).hexdigest(),
-        **({} if stopped is None else {"stopped": stopped}),
-        **recipe.plain(),
-    }
+            settings["stopped"] = "budget"
+        except ModelError as problem:
+            problem.partial = assembled(texts, records, settings, tally)
+            raise
     return assembled(texts, records, settings, tally)
 
 
@@ -129,7 +132,8 @@ def measured(
             if len(done) >= together:
                 ready, done = done, []
                 yield from _scored(ready, vectors, recipe.unit)
-    except BudgetSpent:
+    except ModelError:
+        # What was answered is paid for, whatever came after it.
         yield from _scored(done, vectors, recipe.unit)
         raise
     yield from _scored(done, vectors, recipe.unit)
@@ -194,6 +198,10 @@ def _against(
 ) -> Deviation | None:
     others = [found[each.text] for each in answers if each.usable]
     return jackknifed(centre, np.array(others), unit) if others else None
+
+
+def _fingerprint(texts: list[str]) -> str:
+    return hashlib.sha256("\0".join(texts).encode("utf-8", "replace")).hexdigest()
 
 
 def _texts(prompts: Sequence[str]) -> list[str]:

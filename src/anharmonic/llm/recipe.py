@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from anharmonic.errors import SettingsError
-from anharmonic.llm.perturb import Change, Kind, named, perturbed
+from anharmonic.llm.perturb import DEFAULT, Change, Kind, named, perturbed
 from anharmonic.llm.shapes import DEFAULTS, Parameters, Request
 from anharmonic.llm.statistics import Unit
 from anharmonic.randomness import generator
@@ -18,7 +18,7 @@ __all__ = ["Recipe"]
 class Recipe:
     """How a prompt is measured: the same recipe and prompt ask the same questions anywhere."""
 
-    perturb: Kind = "control"
+    perturb: Kind = DEFAULT
     count: int = 10
     repeats: int = 10
     unit: Unit = "sqrt1mcos"

@@ -11,7 +11,8 @@ import numpy as np
 from anharmonic import tables
 from anharmonic.llm.asking import Tally
 from anharmonic.llm.records import Record
-from anharmonic.moments import Estimate, Moments
+from anharmonic.llm.statistics import mean_known
+from anharmonic.moments import Estimate
 from anharmonic.protocols import Floats
 from anharmonic.scores import Scores
 
@@ -23,11 +24,13 @@ class LanguageScores:
     """Gamma of every prompt, gamma0 beside it where it was measured, and all texts.
 
     - `scores`, `scores0`: `Scores` of gamma and of gamma0 (None without).
-    - `records`: for each prompt its answer, the perturbed prompts and theirs, the repeats.
+    - `records`: for each finished prompt, the first so many, its answer, the perturbed prompts
+      and theirs, the repeats.
     - `calls` made, retries included, `cached` answers, `refused` and `failed` ones, tokens and
       `cost` (0 without a price).
     """
 
+    prompts: tuple[str, ...]
     scores: Scores
     scores0: Scores | None
     records: tuple[Record, ...]
@@ -66,9 +69,7 @@ class LanguageScores:
     @property
     def excess(self) -> Estimate:
         """Mean of gamma less gamma0, with the standard error over prompts."""
-        known = self.excesses[np.isfinite(self.excesses)]
-        found = Moments.of(known)
-        return Estimate(float(found.mean) if len(known) else float("nan"), float(found.error))
+        return mean_known(self.excesses)
 
     @property
     def answers(self) -> list[str]:
@@ -88,6 +89,26 @@ class LanguageScores:
             "answer_tokens": self.answer_tokens,
             "cost": self.cost,
         }
+
+    def to_arrow(self) -> Any:
+        """One row a prompt as a pyarrow Table: texts and numbers, settings in its metadata."""
+        zero = np.full(len(self), np.nan) if self.scores0 is None else self.scores0.values
+        rows = [*self.records, *[None] * (len(self) - len(self.records))]
+        columns = {
+            "prompt": [_clean(prompt) for prompt in self.prompts],
+            "answer": [None if row is None else _clean(row.answer.text) for row in rows],
+            "gamma": self.values,
+            "error": self.errors,
+            "gamma0": zero,
+            "excess": self.excesses,
+            "refused": [0 if row is None else row.refused for row in rows],
+            "failed": [0 if row is None else row.failed for row in rows],
+        }
+        return tables.arrow(columns, {"holds": "answers", "settings": self.scores.settings})
+
+    def to_frame(self, backend: tables.Backend | None = None) -> Any:
+        """One row a prompt, as the first installed of pandas, polars and pyarrow, or as told."""
+        return tables.frame(self.to_arrow(), backend)
 
     def __repr__(self) -> str:
         missing = f", {self.refused:,} refused" if self.refused else ""
@@ -115,12 +136,18 @@ class LanguageScores:
         )
 
 
+def _clean(text: str) -> str:
+    """Text that any table can hold: halves of surrogate pairs it cannot."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
 def assembled(
     prompts: Sequence[str], records: Sequence[Record], settings: dict[str, Any], tally: Tally
 ) -> LanguageScores:
     """Records, the first of as many prompts as were paid for, as one result."""
     measured0 = settings["repeats"] > 0
     return LanguageScores(
+        prompts=tuple(prompts),
         scores=scores_of("gamma", len(prompts), records, settings, tally.calls),
         scores0=(
             scores_of("gamma0", len(prompts), records, settings, tally.calls) if measured0 else None

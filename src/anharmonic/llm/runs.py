@@ -36,12 +36,13 @@ class Step(NamedTuple):
 class RunFile:
     """One line of JSON for what was measured how, then one for each question; never rewritten.
 
-    `done` holds the finished questions' ids, and whether each is whole: no answer failed.
+    `done` holds for each finished question whether it is whole, no answer failed, and a hash of
+    its prompt.
     """
 
     path: Path
     header: dict[str, Any]
-    done: dict[str, bool] = field(default_factory=dict)
+    done: dict[str, tuple[bool, int]] = field(default_factory=dict)
     _file: IO[bytes] | None = field(default=None, repr=False)
 
     @classmethod
@@ -63,12 +64,19 @@ class RunFile:
         """One more line, handed to the system at once."""
         line = {"id": question.id, "domain": question.domain, **record.plain()}
         self._write(line)
-        self.done[question.id] = record.failed == 0
+        self.done[question.id] = record.failed == 0, hash(record.prompt)
 
     def due(self, question: Question, retry_errors: bool) -> bool:
         """Whether a question is still to be asked."""
-        whole = self.done.get(question.id)
-        return whole is None or (retry_errors and not whole)
+        if question.id not in self.done:
+            return True
+        whole, prompt = self.done[question.id]
+        if prompt != hash(question.prompt):
+            raise InputError(
+                f"{self.path} holds another question with the id {question.id}: "
+                "give another file with --out"
+            )
+        return retry_errors and not whole
 
     def close(self) -> None:
         if self._file is not None:
@@ -92,7 +100,7 @@ class RunFile:
                 _require_same(line, self.header, self.path)
                 self.header = line
             else:
-                self.done[line["id"]] = line["failed"] == 0
+                self.done[line["id"]] = line["failed"] == 0, hash(line["prompt"])
             end += len(raw)
         self._file.truncate(end)
         self._file.seek(end)
@@ -140,7 +148,7 @@ def _parsed(raw: bytes, path: Path, number: int) -> dict[str, Any]:
             raise KeyError
         if number == 0 and line["format"] > FORMAT:
             raise InputError(f"{path} was written by a newer version: upgrade anharmonic")
-        _ = line["model"] if number == 0 else (line["id"], line["failed"])
+        _ = line["model"] if number == 0 else (line["id"], line["failed"], line["prompt"])
     except (ValueError, KeyError, TypeError) as problem:
         if isinstance(problem, InputError):
             raise

@@ -7,10 +7,10 @@ from typing import Literal, NamedTuple, cast
 import numpy as np
 
 from anharmonic.errors import OutputError, SettingsError
-from anharmonic.moments import Estimate
+from anharmonic.moments import Estimate, Moments
 from anharmonic.protocols import Array, Floats
 
-__all__ = ["Deviation", "Unit", "deviation", "excess", "jackknifed"]
+__all__ = ["Deviation", "Unit", "deviation", "excess", "jackknifed", "mean_known"]
 
 Unit = Literal["sqrt1mcos", "angle"]
 """sqrt(1 − cos θ), which the paper's code computes, or the angle θ in degrees."""
@@ -74,6 +74,13 @@ def excess(gamma: Estimate, gamma0: Estimate) -> Estimate:
     Estimate(value=0.4, error=0.5)
     """
     return Estimate(gamma.value - gamma0.value, float(np.hypot(gamma.error, gamma0.error)))
+
+
+def mean_known(values: Floats) -> Estimate:
+    """The mean of the values that are there, with its standard error."""
+    known = values[np.isfinite(values)]
+    found = Moments.of(known)
+    return Estimate(float(found.mean) if len(known) else float("nan"), float(found.error))
 
 
 def _checked(original: Array, others: Array, unit: str) -> tuple[Floats, Floats]:

@@ -13,7 +13,8 @@ import numpy as np
 
 from anharmonic.errors import InputError
 from anharmonic.llm.bands import PAPER, Bands
-from anharmonic.moments import Estimate, Moments
+from anharmonic.llm.statistics import mean_known
+from anharmonic.moments import Estimate
 from anharmonic.protocols import Floats, Integers
 from anharmonic.scores import Scores
 
@@ -62,15 +63,15 @@ class RunSummary:
 
     @property
     def mean(self) -> Estimate:
-        return _mean(self.values)
+        return mean_known(self.values)
 
     @property
     def mean0(self) -> Estimate:
-        return _mean(self.values0)
+        return mean_known(self.values0)
 
     @property
     def excess(self) -> Estimate:
-        return _mean(self.values - self.values0)
+        return mean_known(self.values - self.values0)
 
     @property
     def measured(self) -> Integers:
@@ -169,9 +170,3 @@ NUMBERS = ("gamma", "gamma_error", "gamma_squared", "gamma_turns", "gamma0")
 def _numbers(line: dict[str, Any]) -> dict[str, Any]:
     kept = ("prompt", "domain", "refused", "failed", "tokens")
     return {name: line[name] for name in kept} | {name: line.get(name) for name in NUMBERS}
-
-
-def _mean(values: Floats) -> Estimate:
-    known = values[np.isfinite(values)]
-    found = Moments.of(known)
-    return Estimate(float(found.mean) if len(known) else float("nan"), float(found.error))

@@ -39,6 +39,8 @@ def leaderboard_command(
     for contest in board.contests:
         for pair in contest.differences:
             console.print(f"{escape(visible(contest.data))}: {escape(visible(str(pair)))}")
+        if not contest.alike:
+            tell(f"{visible(contest.data)}: runs measured differently, so they are not compared")
 
 
 def ratings_command(

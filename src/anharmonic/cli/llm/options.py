@@ -5,14 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, cast
 
 import typer
 
 from anharmonic.cli.options import numbers
 from anharmonic.errors import NotAModel, SettingsError
+from anharmonic.llm import embed
 from anharmonic.llm.asking import Price
 from anharmonic.llm.clients import as_client, imported
 from anharmonic.llm.shapes import Client, Embed, Parameters
@@ -52,7 +52,12 @@ Key = Annotated[
     str | None,
     typer.Option(metavar="VARIABLE", help="The environment variable that holds the server's key."),
 ]
-EmbedOption = Annotated[str, typer.Option(help="minilm, or module:function from texts to vectors.")]
+EmbedOption = Annotated[
+    str,
+    typer.Option(
+        help="minilm, st:NAME (sentence-transformers), MODEL@URL (a server), or module:function."
+    ),
+]
 CountOption = Annotated[int, typer.Option(min=1, help="Perturbed prompts for each question.")]
 PerturbOption = Annotated[
     str, typer.Option(help="control, unicode, typos, resample, …; several with + between them.")
@@ -84,14 +89,18 @@ def opened(
 
 
 def embedder(text: str) -> Embed:
-    """The embedder that a name stands for."""
+    """The embedder that a text stands for: minilm, st:NAME, MODEL@URL or module:function."""
     _look_here()
-    if ":" in text:
-        return cast(Embed, imported(text))
-    found: Any = getattr(import_module("anharmonic.llm.embed"), text, None)
-    if not callable(found):
-        raise NotAModel(f"no embedder {text}: give minilm, or module:function")
-    return cast(Embed, found())
+    if text == "minilm":
+        return embed.minilm()
+    if text.startswith("st:"):
+        return embed.sentence_transformer(text.removeprefix("st:"))
+    model, _, url = text.partition("@")
+    if url:
+        return embed.endpoint(url, model)
+    if ":" not in text:
+        raise NotAModel(f"no embedder {text}: give minilm, st:NAME, MODEL@URL or module:function")
+    return cast(Embed, imported(text))
 
 
 def parameters(temperature: float, max_tokens: int, system: str | None) -> Parameters:

@@ -38,10 +38,11 @@ from anharmonic.cli.llm.show import calls_bar, problems, run_table
 from anharmonic.cli.options import Json
 from anharmonic.cli.show import plain, tell
 from anharmonic.errors import SettingsError
-from anharmonic.gate import Verdict, below
+from anharmonic.gate import below
 from anharmonic.llm.asking import Budget, BudgetSpent, Price, Tally
 from anharmonic.llm.bands import PAPER, Bands
 from anharmonic.llm.cache import Cache
+from anharmonic.llm.perturb import DEFAULT
 from anharmonic.llm.questions import Question, read_questions
 from anharmonic.llm.recipe import Recipe
 from anharmonic.llm.runs import RunFile, run
@@ -59,7 +60,7 @@ def score_command(
     key: Key = None,
     embed: EmbedOption = "minilm",
     count: CountOption = 10,
-    perturb: PerturbOption = "control",
+    perturb: PerturbOption = DEFAULT,
     unit: UnitOption = "sqrt1mcos",
     seed: Seed = 0,
     gamma0: Annotated[
@@ -114,6 +115,8 @@ def score_command(
         parameters=parameters(temperature, max_tokens, system),
         resample_temperature=resample_temperature,
     )
+    if max_gamma is not None and count < 2:
+        raise SettingsError("--max-gamma needs --count 2 or more: one answer shows no noise")
     limits = PAPER if bands is None else Bands.load(bands)
     tally = Tally(priced(price), Budget(budget, budget_money))
     vectors = embedder(embed)
@@ -134,8 +137,6 @@ def score_command(
         kept = None if place is None else open_things.enter_context(Cache(place))
         due = _due(file, read_questions(questions, column, limit), retry_errors)
         total = _estimated(due, recipe, tally.price, as_json)
-        if max_gamma is not None and len(file.done) + total // recipe.calls < 2:
-            raise SettingsError("--max-gamma needs at least two questions: its error is unknown")
         again = read_questions(questions, column, limit)
         try:
             with calls_bar(total, as_json) as moved:
@@ -179,8 +180,13 @@ def _finish(
     allow_missing: float,
     as_json: bool,
 ) -> None:
-    verdict = None if max_gamma is None else _verdict(found, max_gamma)
     wrong = problems(found, stopped, allow_missing)
+    verdict = None
+    if max_gamma is not None and len(found.measured) > 1:
+        # Questions without a gamma are a problem of their own.
+        verdict = below(found.scores(found.measured), max_gamma)
+    elif max_gamma is not None:
+        wrong.append("--max-gamma needs at least two questions with a gamma")
     if as_json:
         about: dict[str, Any] = {
             **found.plain(bands),
@@ -198,8 +204,3 @@ def _finish(
             tell(line)
     if wrong or (verdict is not None and not verdict.passed):
         raise typer.Exit(FAILED)
-
-
-def _verdict(found: RunSummary, limit: float) -> Verdict:
-    """The gate, over the questions that have a gamma; the others are a problem of their own."""
-    return below(found.scores(found.measured), limit)

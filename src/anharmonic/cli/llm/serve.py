@@ -24,6 +24,7 @@ from anharmonic.cli.show import plain, tell
 from anharmonic.errors import MissingExtra
 from anharmonic.llm.clients import Endpoint
 from anharmonic.llm.gateway import Gateway
+from anharmonic.llm.perturb import DEFAULT
 from anharmonic.llm.recipe import Recipe
 from anharmonic.llm.scorer import ChatScore, Scorer
 
@@ -38,7 +39,7 @@ def serve_command(
     out: Annotated[Path | None, typer.Option(help="Append each score here, as JSON.")] = None,
     embed: EmbedOption = "minilm",
     count: CountOption = 10,
-    perturb: PerturbOption = "control",
+    perturb: PerturbOption = DEFAULT,
     gamma0: Annotated[bool, typer.Option(help="Ask the same prompt again too.")] = False,
     unit: UnitOption = "sqrt1mcos",
     seed: Seed = 0,

@@ -14,6 +14,7 @@ from rich.table import Table
 from anharmonic.llm.asking import Tally
 from anharmonic.llm.bands import Bands
 from anharmonic.llm.summaries import RunSummary
+from anharmonic.llm.visible import visible
 
 __all__ = ["calls_bar", "problems", "run_table"]
 
@@ -47,7 +48,7 @@ def run_table(found: RunSummary, bands: Bands, tally: Tally) -> Table:
     """The headline of a run."""
     unit = found.header["recipe"]["unit"]
     table = Table(
-        title=escape(f"gamma of {found.model} on {found.data}"),
+        title=escape(visible(f"gamma of {found.model} on {found.data}")),
         show_header=False,
         caption=escape(bands.caveat),
         caption_justify="left",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
@@ -12,7 +13,7 @@ from anharmonic.llm.clients.endpoint import Endpoint, key_variable
 from anharmonic.llm.clients.local import Function, LocalServer, Pipeline
 from anharmonic.llm.shapes import Client
 
-__all__ = ["Endpoint", "Function", "LocalServer", "Pipeline", "as_client", "imported"]
+__all__ = ["Endpoint", "Function", "LocalServer", "Pipeline", "as_client", "borrowed", "imported"]
 
 
 def as_client(
@@ -54,6 +55,17 @@ def as_client(
     return Endpoint(
         address, text, key=key, concurrency=concurrency, timeout=timeout, retries=retries
     )
+
+
+@contextmanager
+def borrowed(source: Any) -> Iterator[Client]:
+    """The client that `source` stands for, closed at the end if it was made here."""
+    client = as_client(source)
+    try:
+        yield client
+    finally:
+        if client is not source:
+            getattr(client, "close", lambda: None)()
 
 
 def imported(text: str) -> Callable[..., Any]:

@@ -12,9 +12,11 @@ from typing import Any, Final
 from urllib.parse import urlsplit, urlunsplit
 
 from anharmonic.errors import MissingExtra, RemoteError, SettingsError, first_line
+from anharmonic.llm.asking import ask
 from anharmonic.llm.clients.exchange import Fatal, Retry, body_of, meaning
 from anharmonic.llm.clients.throttle import Throttle
 from anharmonic.llm.shapes import Answer, Request
+from anharmonic.llm.visible import visible
 
 __all__ = ["Endpoint", "key_variable"]
 
@@ -68,8 +70,6 @@ class Endpoint:
 
     def answers(self, requests: Sequence[Request]) -> list[Answer]:
         """An answer for each request, as many under way at once as allowed."""
-        from anharmonic.llm.asking import ask
-
         return list(ask(self, requests))
 
     def submit(self, request: Request) -> Future[Answer]:
@@ -196,7 +196,8 @@ def _renamed(found: Answer | Retry | Fatal) -> bool:
 
 
 def _clean(text: str, key: str) -> str:
-    return text.replace(key, "***") if key else text
+    """What others wrote, without the key they may have echoed and without what moves a cursor."""
+    return visible(text.replace(key, "***") if key else text)
 
 
 def _address(url: str) -> tuple[str, str]:

@@ -9,6 +9,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any, Final
 
 from anharmonic.llm.shapes import Answer, Request
+from anharmonic.llm.visible import visible
 
 __all__ = ["USUAL_TEMPERATURE", "Fatal", "Retry", "body_of", "meaning"]
 
@@ -130,7 +131,7 @@ def _words(content: bytes) -> str:
         said = said["message"] if isinstance(said, dict) else said
     except (ValueError, KeyError, TypeError):
         said = raw
-    words = " ".join(str(said).split())
+    words = visible(" ".join(str(said).split()))
     return words if len(words) <= LONGEST else f"{words[:LONGEST]}…"
 
 

@@ -44,6 +44,10 @@ class Function:
         """Call the function in a thread."""
         return self._threads.submit(self._answer, request)
 
+    def close(self) -> None:
+        """Let the threads go, once they have answered."""
+        self._threads.shutdown()
+
     def _answer(self, request: Request) -> Answer:
         try:
             text = self._function(request if self._whole else request.prompt)

@@ -22,11 +22,11 @@ BINS, WIDTH, HEIGHT = 48, 480, 40
 def write_board(path: str | os.PathLike[str], board: Board) -> Path:
     """Write the page and return its path."""
     best = board.models[0]
-    what = f"{len(board.models)} models on {len(board.contests)} data sets"
+    sets = len(board.contests)
+    what = f"{len(board.models)} models on {sets} data {'set' if sets == 1 else 'sets'}"
+    lead = f"{visible(best)} has the smallest gamma, {board.overall(best)}, of {what}"
     if not np.isfinite(board.overall(best).value):
-        lead = f"{what}, none measured on all: no order over all of them"
-    else:
-        lead = f"{visible(best)} has the smallest gamma, {board.overall(best)}, of {what}"
+        lead = f"{what}, but none that all were measured on alike: there is no order"
     return write_page(
         path,
         "board.html",

@@ -4,6 +4,7 @@ Each is one function `(prompt, rng) -> prompt`; `names()` lists them, other pack
 """
 
 from anharmonic.llm.perturb.changes import (
+    DEFAULT,
     KINDS,
     Change,
     Kind,
@@ -24,6 +25,7 @@ from anharmonic.llm.perturb.evenness import Isotropy, isotropy
 from anharmonic.llm.perturb.words import synonyms
 
 __all__ = [
+    "DEFAULT",
     "KINDS",
     "Change",
     "Isotropy",

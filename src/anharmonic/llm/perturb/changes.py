@@ -18,6 +18,7 @@ from anharmonic.errors import SettingsError
 from anharmonic.randomness import generator
 
 __all__ = [
+    "DEFAULT",
     "KINDS",
     "Change",
     "Kind",
@@ -44,6 +45,10 @@ SPACES = (" ", "\t", "\n", "\u00a0", "\u2009")
 ZERO_WIDTH = ("\u200b", "\u200c", "\u200d", "\u2060", "\ufeff")
 KEYBOARD = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
 MOST = 3
+
+
+DEFAULT = "control"
+"""The paper's perturbation, where none is asked for."""
 
 
 class Perturbed(NamedTuple):
