@@ -75,7 +75,8 @@ def demo(
     """
     if client is None:
         file = model if model is not None and model.is_file() else model_file(model)
-        with LocalServer(file) as server:
+        # A second thread spins while it waits: little gained, much lost on a busy machine.
+        with LocalServer(file, threads=1) as server:
             return demo(
                 client=server,
                 embed=embed,

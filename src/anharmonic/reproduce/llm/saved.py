@@ -59,7 +59,7 @@ def ask_now(
 ) -> Answers:
     """A few answers for each question, through the runner that is installed."""
     groups = [each for each in (REPEAT, *GROUPS) if each.name in FEW]
-    with LocalServer(model_file(folder), parallel=2) as client:
+    with LocalServer(model_file(folder), threads=1) as client:
         found: Answers = {}
         for number, group in enumerate(groups, start=1):
             tell(f"{group.name}: group {number} of {len(groups)} is being answered …")
