@@ -21,12 +21,12 @@ MAIN = {"control": "control characters", "resample": "asked again at temperature
 """The paper's procedure and its rival."""
 COUNT = 10
 """Other answers a question in the main tables, as in the paper."""
-HOW = """SmolLM2-135M-Instruct, the 4-bit weights of its GGUF file computed in float32 (llama.cpp
-also rounds what flows between layers, and gives other words after the first few), at most 48
-tokens an answer. {count}. An answer of WebQuestions is right when the words of an alias stand in
-it; this forgives an answer that names much. One of TruthfulQA counts as right when it is more like
-a right answer than like any wrong one to the embedder: a proxy, made by the judge that also makes
-gamma. The noise of the model itself, gamma0, is that of the same prompt in another batch."""
+HOW = """SmolLM2-135M-Instruct from its GGUF file, at most 48 tokens an answer. {count} An answer
+of WebQuestions is right when the words of an alias stand in it; this forgives an answer that names
+much, or repeats the question. One of TruthfulQA counts as right when it is more like a right answer
+than like any wrong one to the embedder: a proxy, made by the judge that also makes gamma. The noise
+of the model itself, gamma0, is that of the same prompt in another batch. Gamma is in sqrt(1 − cos
+θ), embedded by MiniLM."""
 
 
 class Told(NamedTuple):
@@ -81,8 +81,8 @@ def ranked_row(case: str, found: Ranked, paper: str = "") -> Row:
     return Row(case, found.estimate, paper, remark=f"[{low:.3f}, {high:.3f}]")
 
 
-def answered(found: Sequence[Headline], whole: bool) -> Told:
-    """How many answers are right, and how noisy the model is."""
+def answered(found: Sequence[Headline], made: str) -> Told:
+    """How many answers are right, and how noisy the model is; `made` tells how they came about."""
     rows = []
     for each in found:
         good = Moments.of((~each.ranking.wrong).astype(float))
@@ -98,12 +98,7 @@ def answered(found: Sequence[Headline], whole: bool) -> Told:
             _mean(f"{each.source}: gamma, control", each.asked.gamma("control", each.count)),
             _mean(f"{each.source}: gamma, asked again", each.asked.gamma("resample", each.count)),
         ]
-    asked = sum(len(each.asked) for each in found)
-    count = (
-        f"{asked:,} questions, answered on a GPU beforehand"
-        if whole
-        else f"A reduced run: {asked} questions, asked now through llama.cpp instead"
-    )
+    count = f"{sum(len(each.asked) for each in found):,} questions, {made}"
     return Told(Section("The answers", HOW.format(count=count), tuple(rows)))
 
 

