@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from anharmonic.llm.embed import characters
+from anharmonic.llm.perturb import isotropy
 from anharmonic.reproduce.llm.headline import MAIN, Headline, Told, ranked_row
-from anharmonic.reproduce.page import Section
+from anharmonic.reproduce.llm.prompts import GROUPS
+from anharmonic.reproduce.page import Row, Section
 from anharmonic.reproduce.pictures import Curve, Picture, curves
 
-__all__ = ["counts", "embedders", "kinds"]
+__all__ = ["COUNTS", "counts", "embedders", "evenness", "kinds"]
 
 COUNTS = (3, 5, 10, 20)
+PROMPTS = 50
 
 
 def kinds(found: Sequence[Headline]) -> Told:
@@ -37,6 +40,26 @@ def kinds(found: Sequence[Headline]) -> Told:
     the prompt and samples at temperature 1, and its excess is over "resample": what control
     characters add to the sampler's noise."""
     return Told(Section("Which change", text, tuple(rows)), tuple(verdict))
+
+
+def evenness(found: Sequence[Headline], seed: int) -> Told:
+    """How far each change moves a prompt in the embedder's space, and how evenly."""
+    asked = found[0].asked
+    prompts = [question.prompt for question in asked.questions[:PROMPTS]]
+    rows = []
+    for kind in dict.fromkeys(group.kind for group in GROUPS if group.kind != "resample"):
+        moved = isotropy(kind, prompts, asked.embed, count=10, seed=seed)
+        shape = f"{moved.dimensions:.0f} directions of {moved.even:.0f}"
+        rows += [
+            Row(f"{kind}: distance", moved.distance, remark=f"{moved.unchanged:.0%} unchanged"),
+            Row(f"{kind}: drift", moved.drift, remark=shape),
+        ]
+    text = f"""{PROMPTS} prompts of {asked.source}, each changed ten times, embedded by MiniLM (open
+    question 1). Drift is the share of the step that all changes of a prompt have in common: 0 for
+    a ball about the prompt, 1 where all go to the same side. The directions are those that
+    the steps fill, of as many as an even ball would show. An embedder that ignores characters
+    without a shape sees no step at all, though the model does."""
+    return Told(Section("How evenly prompts move", text, tuple(rows)))
 
 
 def counts(found: Sequence[Headline]) -> Told:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from anharmonic.llm.embed import minilm
-from anharmonic.reproduce.llm.ablations import COUNTS, counts, embedders, kinds
+from anharmonic.reproduce.llm.ablations import COUNTS, counts, embedders, evenness, kinds
 from anharmonic.reproduce.llm.headline import (
     COUNT,
     MAIN,
@@ -80,7 +80,8 @@ def language(
     made = SAVED.format(about=provenance(data)) if parts else NOW
     sections = [answered(found, made), ranked(found), compared(found)]
     if some:
-        sections += [kinds(some), counts(some), embedders(some), Told(AGAIN)]
+        sections += [kinds(some), evenness(some, seed), counts(some), embedders(some)]
+        sections.append(Told(AGAIN))
     verdict = tuple(line for each in sections for line in each.verdict)
     shown = tuple(each.section for each in sections)
     return Page("llm", TITLE, CLAIM, shown, verdict, seed, needs="--data DIR")
