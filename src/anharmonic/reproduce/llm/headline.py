@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -15,16 +15,18 @@ from anharmonic.reproduce.llm.measures import Asked
 from anharmonic.reproduce.llm.ranking import Ranked, Ranking
 from anharmonic.reproduce.page import Row, Section
 
-__all__ = ["MAIN", "Headline", "Told", "answered", "compared", "ranked", "ranked_row"]
+__all__ = ["COUNT", "MAIN", "Headline", "Told", "answered", "compared", "ranked", "ranked_row"]
 
 MAIN = {"control": "control characters", "resample": "asked again at temperature 1"}
 """The paper's procedure and its rival."""
-HOW = """SmolLM2-135M-Instruct, the 4-bit weights of its GGUF file computed in float32 (llama.cpp
-also rounds what flows between layers, and gives other words after the first few), at most 48
-tokens an answer. {count}. An answer of WebQuestions is right when the words of an alias stand in
-it; this forgives an answer that names much. One of TruthfulQA counts as right when it is more like
-a right answer than like any wrong one to the embedder: a proxy, made by the judge that also makes
-gamma. The noise of the model itself, gamma0, is that of the same prompt in another batch."""
+COUNT = 10
+"""Other answers a question in the main tables, as in the paper."""
+HOW = """SmolLM2-135M-Instruct from its GGUF file, at most 48 tokens an answer. {count} An answer
+of WebQuestions is right when the words of an alias stand in it; this forgives an answer that names
+much, or repeats the question. One of TruthfulQA counts as right when it is more like a right answer
+than like any wrong one to the embedder: a proxy, made by the judge that also makes gamma. The noise
+of the model itself, gamma0, is that of the same prompt in another batch. Gamma is in sqrt(1 − cos
+θ), embedded by MiniLM."""
 
 
 class Told(NamedTuple):
@@ -51,17 +53,17 @@ class Headline:
 
     @property
     def count(self) -> int:
-        """Other answers a question in the main tables."""
-        return min(10, len(self.asked.answers["control"][0]))
+        """Other answers a question in the main tables; fewer in a reduced run."""
+        return min(COUNT, len(self.asked.answers["control"][0]))
 
     @cached_property
     def gammas(self) -> dict[str, Ranked]:
+        """Gamma of the main groups."""
+        return self.gammas_of(MAIN)
+
+    def gammas_of(self, groups: Iterable[str]) -> dict[str, Ranked]:
         """Gamma by group."""
-        return {
-            group: self.ranking.of(self.asked.gamma(group, self.count))
-            for group in self.asked.answers
-            if group not in ("original", "repeat")
-        }
+        return {group: self.ranking.of(self.asked.gamma(group, self.count)) for group in groups}
 
     @cached_property
     def rivals(self) -> dict[str, dict[str, Ranked]]:
@@ -79,8 +81,8 @@ def ranked_row(case: str, found: Ranked, paper: str = "") -> Row:
     return Row(case, found.estimate, paper, remark=f"[{low:.3f}, {high:.3f}]")
 
 
-def answered(found: Sequence[Headline], whole: bool) -> Told:
-    """How many answers are right, and how noisy the model is."""
+def answered(found: Sequence[Headline], made: str) -> Told:
+    """How many answers are right, and how noisy the model is; `made` tells how they came about."""
     rows = []
     for each in found:
         good = Moments.of((~each.ranking.wrong).astype(float))
@@ -96,12 +98,7 @@ def answered(found: Sequence[Headline], whole: bool) -> Told:
             _mean(f"{each.source}: gamma, control", each.asked.gamma("control", each.count)),
             _mean(f"{each.source}: gamma, asked again", each.asked.gamma("resample", each.count)),
         ]
-    asked = sum(len(each.asked) for each in found)
-    count = (
-        f"{asked:,} questions, answered on a GPU beforehand"
-        if whole
-        else f"A reduced run: {asked} questions, asked now through llama.cpp instead"
-    )
+    count = f"{sum(len(each.asked) for each in found):,} questions, {made}"
     return Told(Section("The answers", HOW.format(count=count), tuple(rows)))
 
 
@@ -171,9 +168,21 @@ def compared(found: Sequence[Headline]) -> Told:
                 for rival, at in each.rivals[group].items()
             ]
         verdict.append(f"{each.source}: control characters {_against(step)} asking again.")
+    verdict.append(_default(found))
     text = """Differences of AUROC at equal calls, paired: both sides see the same questions in
     every resampling. Where the interval holds 0 the two cannot be told apart here."""
     return Told(Section("Paired differences", text, tuple(rows)), tuple(verdict))
+
+
+def _default(found: Sequence[Headline]) -> str:
+    """The way of asking that has the larger AUROC of gamma, mean over the sources."""
+    means = {group: np.mean([each.gammas[group].value for each in found]) for group in MAIN}
+    best = max(means, key=lambda group: means[group])
+    return (
+        f'The default these answers support is `perturb="{best}"` (mean AUROC '
+        f"{means[best]:.3f}, the other's {min(means.values()):.3f}); the paper's procedure is "
+        '`perturb="control"`.'
+    )
 
 
 def _against(step: Ranked) -> str:

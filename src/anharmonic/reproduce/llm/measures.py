@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +12,7 @@ from anharmonic.llm.rivals import RIVALS, length
 from anharmonic.llm.shapes import Embed
 from anharmonic.llm.statistics import deviation
 from anharmonic.protocols import Floats
+from anharmonic.randomness import generator
 from anharmonic.reproduce.llm.correctness import right
 from anharmonic.reproduce.llm.prompts import Answers
 from anharmonic.reproduce.llm.questions import Question
@@ -43,8 +44,28 @@ class Asked:
             ) from None
         return cls(source, [questions[row] for row in rows], mine, embed)
 
+    def part(self, count: int, seed: int) -> Asked:
+        """So many of the questions, drawn at random."""
+        rows = generator(seed, 84).permutation(len(self))[:count].tolist()
+        mine = {name: [found[row] for row in rows] for name, found in self.answers.items()}
+        return Asked(self.source, [self.questions[row] for row in rows], mine, self.embed)
+
+    def texts(self, groups: Iterable[str], count: int) -> Iterator[str]:
+        """The first `count` answers of some groups, and what the answers are held against."""
+        for question in self.questions:
+            if question.wrong:
+                yield from (*question.right, *question.wrong)
+        for group in groups:
+            for said in self.answers[group]:
+                yield from said[:count]
+
     def __len__(self) -> int:
         return len(self.questions)
+
+    @property
+    def changed(self) -> list[str]:
+        """The groups of other answers."""
+        return [name for name in self.answers if name not in ("original", "repeat")]
 
     @property
     def original(self) -> list[str]:

