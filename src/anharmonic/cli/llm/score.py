@@ -74,7 +74,7 @@ def score_command(
     column: Annotated[str | None, typer.Option(help="The column that holds the prompt.")] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="The first so many questions.")] = None,
     name: Annotated[str | None, typer.Option(help="What to call the model in results.")] = None,
-    max_concurrency: Concurrency = 8,
+    max_concurrency: Concurrency = None,
     timeout: Timeout = 60.0,
     retries: Retries = 5,
     retry_errors: Annotated[
