@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -61,6 +62,11 @@ class Server:
         self._counts: dict[str, int] = {}
         self._ready = threading.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), daemon=True)
+
+    def rest(self) -> None:
+        """Wait until every line is closed, so that nothing can be asked late."""
+        while self._lines:
+            time.sleep(0.005)
 
     @property
     def prompts(self) -> list[str]:

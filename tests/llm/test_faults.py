@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -14,6 +15,7 @@ import anharmonic as ah
 from anharmonic.errors import OutputError, RemoteError, SettingsError
 from anharmonic.llm import Parameters, Request
 from anharmonic.llm.clients import Endpoint, as_client
+from anharmonic.llm.clients.throttle import Throttle
 
 GOOD = Reply("Paris")
 
@@ -248,9 +250,9 @@ def test_parameters_reach_the_server():
 
 
 def test_never_more_at_once_than_allowed_and_always_as_many():
-    with Server(lambda *_: Reply("Paris", after=0.05)) as server:
+    with Server(lambda *_: Reply("Paris", after=0.2)) as server:
         with endpoint(server, concurrency=7) as client:
-            client.answers([Request(str(n)) for n in range(50)])
+            client.answers([Request(str(n)) for n in range(28)])
         assert server.most == 7
 
 
@@ -279,3 +281,23 @@ def test_a_completion_in_parts_and_a_filter():
     filtered = completion("no").replace(b'"stop"', b'"content_filter"')
     found = answered(lambda *_: Reply(raw=filtered))[1][0]
     assert found.refused
+
+
+def test_who_came_first_asks_first():
+    async def order() -> list[str]:
+        throttle, seen = Throttle(2), []
+
+        async def call(name, again=False):
+            async with throttle.turn(again):
+                seen.append(name)
+                await asyncio.sleep(0.01)
+
+        calls = [asyncio.create_task(call(str(number))) for number in range(6)]
+        await asyncio.sleep(0)
+        calls[3].cancel()
+        calls.append(asyncio.create_task(call("again", True)))
+        await asyncio.gather(*calls, return_exceptions=True)
+        assert throttle._running == 0
+        return seen
+
+    assert asyncio.run(order()) == ["0", "1", "again", "2", "4", "5"]

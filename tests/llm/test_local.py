@@ -106,6 +106,7 @@ def test_a_gguf_file_answers():
 def test_what_a_text_stands_for(monkeypatch):
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     assert isinstance(as_client("os.path:basename"), Function)
+    assert as_client(str.upper).concurrency == 1  # it may not bear more
     with pytest.raises(NotAModel, match="module:function"):
         as_client("os.path:nothing")
     with pytest.raises(NotAModel, match="no function"):

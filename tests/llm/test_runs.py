@@ -6,7 +6,6 @@ import json
 import logging
 import os
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
@@ -21,6 +20,7 @@ from typer.testing import CliRunner
 
 from anharmonic.cli import app
 from anharmonic.errors import AnharmonicError, InputError, SettingsError
+from anharmonic.llm.cache import Cache
 from anharmonic.llm.questions import Question, read_questions
 from anharmonic.llm.runs import RunFile
 from anharmonic.llm.summaries import read_run
@@ -134,18 +134,16 @@ def test_a_killed_run_goes_on_and_pays_nothing_twice(folder):
             time.sleep(0.005)
         victim.send_signal(signal.SIGKILL)
         victim.wait()
-        known = (
-            sqlite3.connect(folder / "run.cache.sqlite")
-            .execute("SELECT request FROM answers")
-            .fetchall()
-        )
+        server.rest()
+        with Cache(folder / "run.cache.sqlite") as cache:
+            known = len(cache)
         asked_before = len(server.asked)
-        assert 30 <= len(known) < 84
+        assert 30 <= known < 84
         shell(folder, command)
         asked_again = len(server.asked) - asked_before
-    assert asked_again == 84 - len(known)
+    assert asked_again == 84 - known
     # Only what was under way when it was killed may have been asked twice.
-    assert asked_before - len(known) <= 4
+    assert asked_before - known <= 4
     found = read_run(folder / "run.jsonl")
     assert found.ids == tuple(f"q{n}" for n in range(12))
     assert found.missing == 0
@@ -208,6 +206,12 @@ def test_a_budget_stops_a_run_that_goes_on_later(folder, here):
         assert len(server.asked) == 84
 
 
+def test_no_questions_are_no_run(folder, here):
+    (folder / "questions.jsonl").write_text("")
+    with Server(steady) as server:
+        assert "holds no questions" in here(arguments(server), code=1).stderr
+
+
 def test_another_recipe_is_another_run(folder, here):
     with Server(steady) as server:
         here(arguments(server))
@@ -225,6 +229,8 @@ def test_two_runs_cannot_write_one_file(tmp_path):
     header = {"model": "m", "client": "m", "embed": "e", "recipe": {}}
     with RunFile.open(path, header), pytest.raises(InputError, match="another run"):
         RunFile.open(path, header)
+    with pytest.raises(InputError, match="cannot be written"):
+        RunFile.open(tmp_path / "nowhere" / "run.jsonl", header)
     with pytest.raises(SettingsError, match="another model"):
         RunFile.open(path, header | {"model": "n"})
 
@@ -286,6 +292,8 @@ def test_questions_from_every_kind_of_file(tmp_path):
     (tmp_path / "twice.jsonl").write_text('{"id": 1, "prompt": "a"}\n{"id": 1, "prompt": "b"}\n')
     with pytest.raises(InputError, match="twice"):
         list(read_questions(tmp_path / "twice.jsonl"))
+    (tmp_path / "marked.jsonl").write_bytes(b'\xef\xbb\xbf{"prompt": "a"}')
+    assert [each.prompt for each in read_questions(tmp_path / "marked.jsonl")] == ["a"]
 
 
 def test_a_function_and_calibration(folder, here):

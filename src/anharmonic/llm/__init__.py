@@ -7,6 +7,7 @@ from anharmonic.llm.clients import as_client
 from anharmonic.llm.climbing import PromptSearch, search
 from anharmonic.llm.measuring import gamma
 from anharmonic.llm.rating import Ratings, ratings
+from anharmonic.llm.recipe import Recipe
 from anharmonic.llm.result import LanguageScores
 from anharmonic.llm.shapes import Answer, Client, Embed, Parameters, Request
 from anharmonic.llm.summaries import RunSummary, read_run
@@ -21,6 +22,7 @@ __all__ = [
     "Parameters",
     "PromptSearch",
     "Ratings",
+    "Recipe",
     "Request",
     "RunSummary",
     "as_client",

@@ -146,27 +146,13 @@ def auroc(values: Array, bad: Array) -> float:
 
 
 def _limits(gammas: Floats, good: Array, trusted: float, doubted: float) -> tuple[float, float]:
-    order = np.argsort(gammas, kind="stable")
-    points, chances = _falling(gammas[order], good[order].astype(float))
-    low = points[chances >= trusted].max(initial=0.0)
+    """Where the falling curve through the outcomes leaves `trusted`, and `doubted`."""
+    from scipy.optimize import isotonic_regression
+
+    points, places = np.unique(gammas, return_inverse=True)
+    weights = np.bincount(places)
+    shares = np.bincount(places, weights=good) / weights
+    chances = isotonic_regression(shares, weights=weights, increasing=False).x
+    low = float(points[chances >= trusted].max(initial=0.0))
     below = points[chances < doubted]
-    high = float(below.min()) if len(below) else float(points[-1])
-    return float(low), max(float(low), high)
-
-
-def _falling(points: Floats, outcomes: Floats) -> tuple[Floats, Floats]:
-    """The closest falling curve: neighbours that rise are pooled until none do."""
-    heights: list[float] = []
-    weights: list[float] = []
-    widths: list[int] = []
-    for value in np.unique(points):
-        same = outcomes[points == value]
-        heights.append(float(same.mean()))
-        weights.append(float(len(same)))
-        widths.append(1)
-        while len(heights) > 1 and heights[-2] <= heights[-1]:
-            total = weights[-2] + weights[-1]
-            heights[-2:] = [(heights[-2] * weights[-2] + heights[-1] * weights[-1]) / total]
-            weights[-2:] = [total]
-            widths[-2:] = [widths[-2] + widths[-1]]
-    return np.unique(points), np.repeat(heights, widths)
+    return low, max(low, float(below.min()) if len(below) else float(points[-1]))

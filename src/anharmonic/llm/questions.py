@@ -65,7 +65,7 @@ def _csv(file: Path) -> Iterator[dict[str, Any]]:
 
 
 def _lines(file: Path) -> Iterator[dict[str, Any]]:
-    with file.open(encoding="utf-8") as lines:
+    with file.open(encoding="utf-8-sig") as lines:
         for number, line in enumerate(lines, 1):
             if not line.strip():
                 continue

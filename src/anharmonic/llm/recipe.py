@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from anharmonic.errors import SettingsError
+from anharmonic.llm.asking import Price
 from anharmonic.llm.perturb import DEFAULT, Change, Kind, named, perturbed
 from anharmonic.llm.shapes import DEFAULTS, Parameters, Request
 from anharmonic.llm.statistics import Unit
 from anharmonic.randomness import generator
 
 __all__ = ["Recipe"]
+
+LONGER = " " * 4
+"""About what a perturbation adds to a prompt."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +50,20 @@ class Recipe:
     def calls(self) -> int:
         """How many answers a prompt takes."""
         return 1 + self.count + self.repeats
+
+    def estimate(self, prompts: Iterable[str], price: Price | None = None) -> tuple[int, float]:
+        """How many answers some prompts take, and at most about what they cost.
+
+        >>> Recipe(count=10, repeats=0).estimate(["why?"] * 3, Price(2.5, 10.0))[0]
+        33
+        """
+        answers, most = 0, 0.0
+        for prompt in prompts:
+            answers += self.calls
+            if price is not None:
+                longest = Request(prompt + LONGER, self.parameters)
+                most += self.calls * price.most(longest)
+        return answers, most
 
     def plain(self) -> dict[str, Any]:
         """The recipe as it is kept beside results."""

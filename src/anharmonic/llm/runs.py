@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from anharmonic.errors import InputError, SettingsError
+from anharmonic.errors import InputError, SettingsError, first_line
 from anharmonic.llm.asking import Tally
 from anharmonic.llm.cache import Cache
 from anharmonic.llm.measuring import measured
@@ -51,7 +51,10 @@ class RunFile:
         target = Path(path)
         found = cls(target, {"anharmonic": "llm run", "format": FORMAT, **header})
         # Read and write, made where it is missing, never cut: "a+" would do but for the torn end.
-        found._file = os.fdopen(os.open(target, os.O_RDWR | os.O_CREAT, 0o666), "r+b")
+        try:
+            found._file = os.fdopen(os.open(target, os.O_RDWR | os.O_CREAT, 0o666), "r+b")
+        except OSError as problem:
+            raise InputError(f"{target} cannot be written: {first_line(problem)}") from problem
         try:
             _lock(found._file, target)
             found._resume()

@@ -67,7 +67,14 @@ Seed = Annotated[int, typer.Option(min=0)]
 Temperature = Annotated[float, typer.Option(min=0, help="For all but resampled answers.")]
 MaxTokens = Annotated[int, typer.Option(min=1, help="The most tokens of an answer.")]
 System = Annotated[str | None, typer.Option(help="A system prompt, the same for all.")]
-Concurrency = Annotated[int, typer.Option("--max-concurrency", min=1, help="Calls at once.")]
+Concurrency = Annotated[
+    int | None,
+    typer.Option(
+        "--max-concurrency",
+        min=1,
+        help="Calls at once: 8 to a server, 1 to a function, if not told.",
+    ),
+]
 Timeout = Annotated[float, typer.Option(min=0.01, help="Seconds for one answer.")]
 Retries = Annotated[int, typer.Option(min=0, help="How often a failed call is tried again.")]
 CachePath = Annotated[Path | None, typer.Option(help="Keep answers here.")]
@@ -75,7 +82,12 @@ CachePath = Annotated[Path | None, typer.Option(help="Keep answers here.")]
 
 @contextmanager
 def opened(
-    model: str, url: str | None, key: str | None, concurrency: int, timeout: float, retries: int
+    model: str,
+    url: str | None,
+    key: str | None,
+    concurrency: int | None,
+    timeout: float,
+    retries: int,
 ) -> Iterator[Client]:
     """The client that the options stand for, closed at the end."""
     _look_here()

@@ -37,16 +37,15 @@ from anharmonic.cli.llm.options import (
 from anharmonic.cli.llm.show import calls_bar, problems, run_table
 from anharmonic.cli.options import Json
 from anharmonic.cli.show import plain, tell
-from anharmonic.errors import SettingsError
+from anharmonic.errors import InputError, SettingsError
 from anharmonic.gate import below
-from anharmonic.llm.asking import Budget, BudgetSpent, Price, Tally
+from anharmonic.llm.asking import Budget, BudgetSpent, Tally
 from anharmonic.llm.bands import PAPER, Bands
 from anharmonic.llm.cache import Cache
 from anharmonic.llm.perturb import DEFAULT
 from anharmonic.llm.questions import Question, read_questions
 from anharmonic.llm.recipe import Recipe
 from anharmonic.llm.runs import RunFile, run
-from anharmonic.llm.shapes import Request
 from anharmonic.llm.summaries import RunSummary, read_run
 
 __all__ = ["score_command"]
@@ -75,7 +74,7 @@ def score_command(
     column: Annotated[str | None, typer.Option(help="The column that holds the prompt.")] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="The first so many questions.")] = None,
     name: Annotated[str | None, typer.Option(help="What to call the model in results.")] = None,
-    max_concurrency: Concurrency = 8,
+    max_concurrency: Concurrency = None,
     timeout: Timeout = 60.0,
     retries: Retries = 5,
     retry_errors: Annotated[
@@ -136,7 +135,12 @@ def score_command(
         place = None if no_cache else cache or out.with_suffix(".cache.sqlite")
         kept = None if place is None else open_things.enter_context(Cache(place))
         due = _due(file, read_questions(questions, column, limit), retry_errors)
-        total = _estimated(due, recipe, tally.price, as_json)
+        total, most = recipe.estimate((each.prompt for each in due), tally.price)
+        if not total and not file.done:
+            raise InputError(f"{questions} holds no questions: give a file with some")
+        if not as_json:
+            cost = "" if tally.price is None else f", at most about {most:.4g} in money"
+            tell(f"{total // recipe.calls:,} questions, {total:,} answers{cost}")
         again = read_questions(questions, column, limit)
         try:
             with calls_bar(total, as_json) as moved:
@@ -154,21 +158,6 @@ def score_command(
 
 def _due(file: RunFile, questions: Iterator[Question], retry_errors: bool) -> Iterator[Question]:
     return (question for question in questions if file.due(question, retry_errors))
-
-
-def _estimated(
-    questions: Iterator[Question], recipe: Recipe, price: Price | None, quiet: bool
-) -> int:
-    """How many answers are wanted; said before anything is paid."""
-    many, most = 0, 0.0
-    for question in questions:
-        many += 1
-        if price is not None:
-            most += recipe.calls * price.most(Request(question.prompt + " " * 4, recipe.parameters))
-    if not quiet:
-        cost = "" if price is None else f", at most about {most:.4g} in money"
-        tell(f"{many:,} questions, {many * recipe.calls:,} answers{cost}")
-    return many * recipe.calls
 
 
 def _finish(

@@ -68,7 +68,7 @@ def search_command(
     temperature: Temperature = 0.0,
     max_tokens: MaxTokens = 256,
     system: System = None,
-    max_concurrency: Concurrency = 8,
+    max_concurrency: Concurrency = None,
     timeout: Timeout = 60.0,
     retries: Retries = 5,
     budget: Annotated[int | None, typer.Option(min=1, help="The most calls for each way.")] = None,

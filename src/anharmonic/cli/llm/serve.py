@@ -10,7 +10,6 @@ from typing import Annotated
 import typer
 
 from anharmonic.cli.llm.options import (
-    Concurrency,
     CountOption,
     EmbedOption,
     Key,
@@ -43,7 +42,7 @@ def serve_command(
     gamma0: Annotated[bool, typer.Option(help="Ask the same prompt again too.")] = False,
     unit: UnitOption = "sqrt1mcos",
     seed: Seed = 0,
-    max_concurrency: Concurrency = 4,
+    max_concurrency: Annotated[int, typer.Option(min=1, help="Scoring calls at once.")] = 4,
 ) -> None:
     """Forward chat completions unchanged, and score a share of them on the side.
 

@@ -21,7 +21,7 @@ def as_client(
     *,
     url: str | None = None,
     key: str | None = None,
-    concurrency: int = 8,
+    concurrency: int | None = None,
     timeout: float = 60.0,
     retries: int = 5,
 ) -> Client:
@@ -33,6 +33,9 @@ def as_client(
     - "hf:NAME" or a Hugging Face pipeline
     - any other text: a model's name at `url`, or at OPENAI_BASE_URL, or at OpenAI
 
+    `concurrency` is how many calls are made at once: 8 to a server, 1 to a function, which may
+    not bear more, unless told otherwise.
+
     >>> as_client(str.upper, concurrency=2).name
     'builtins:str.upper'
     """
@@ -40,12 +43,12 @@ def as_client(
         return _wrapped(source, concurrency)
     text = os.fspath(source)
     if text.endswith(".gguf"):
-        return LocalServer(text, timeout=max(timeout, 600.0))
+        return LocalServer(text, parallel=concurrency or 1, timeout=max(timeout, 600.0))
     if text.startswith("hf:"):
         return Pipeline(text.removeprefix("hf:"))
     address = url or os.environ.get("OPENAI_BASE_URL")
     if address is None and ":" in text and "/" not in text:
-        return Function(imported(text), name=text, concurrency=concurrency)
+        return Function(imported(text), name=text, concurrency=concurrency or 1)
     address = address or "https://api.openai.com/v1"
     if url is None and not os.environ.get(key_variable(address, key)):
         raise SettingsError(
@@ -53,7 +56,7 @@ def as_client(
             f"{key_variable(address, key)} holds no key: set it, or give the server's address"
         )
     return Endpoint(
-        address, text, key=key, concurrency=concurrency, timeout=timeout, retries=retries
+        address, text, key=key, concurrency=concurrency or 8, timeout=timeout, retries=retries
     )
 
 
@@ -82,14 +85,14 @@ def imported(text: str) -> Callable[..., Any]:
     return found  # type: ignore[no-any-return]
 
 
-def _wrapped(source: Any, concurrency: int) -> Client:
+def _wrapped(source: Any, concurrency: int | None) -> Client:
     if hasattr(source, "answers") and hasattr(source, "name"):
         client: Client = source
         return client
     if hasattr(source, "tokenizer") and hasattr(source, "model"):
         return Pipeline(source)
     if callable(source):
-        return Function(source, concurrency=concurrency)
+        return Function(source, concurrency=concurrency or 1)
     raise NotAModel(
         f"{type(source).__name__} answers nothing: give a function, a client, a pipeline, "
         "a .gguf file or a model's name with its server's address"

@@ -117,7 +117,7 @@ class Endpoint:
     async def _answer(self, request: Request) -> Answer:
         outcome: Answer | Retry | Fatal = Retry("never asked")
         for attempt in range(self._retries + 1):
-            async with self._throttle.turn() as began:
+            async with self._throttle.turn(again=attempt > 0) as began:
                 outcome = await self._exchanged(request)
                 if isinstance(outcome, Answer):
                     self._lost = 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -11,7 +12,11 @@ __all__ = ["Throttle"]
 
 
 class Throttle:
-    """At most `most` at once; halved by every wave of complaints, and slowly raised again."""
+    """At most `most` at once; halved by every wave of complaints, and slowly raised again.
+
+    First come, first served, so that answers arrive about in the order of their questions. All
+    of it happens in one event loop, so nothing needs a lock.
+    """
 
     def __init__(self, most: int) -> None:
         self.most = most
@@ -19,22 +24,22 @@ class Throttle:
         self._running = 0
         self._closed_until = 0.0
         self._slowed_at = 0.0
-        self._freed = asyncio.Condition()
+        self._waiting: deque[asyncio.Future[None]] = deque()
 
     @asynccontextmanager
-    async def turn(self) -> AsyncIterator[float]:
-        """Wait for a place and for the end of any pause; gives the moment the call began."""
-        async with self._freed:
-            await self._freed.wait_for(lambda: self._running < int(self.limit))
-            self._running += 1
+    async def turn(self, again: bool = False) -> AsyncIterator[float]:
+        """Wait for a place and for the end of any pause; gives the moment the call began.
+
+        One that asks `again` goes first: others wait for its answer already.
+        """
+        await self._place(again)
         try:
             while (pause := self._closed_until - time.monotonic()) > 0:
                 await asyncio.sleep(pause)
             yield time.monotonic()
         finally:
-            async with self._freed:
-                self._running -= 1
-                self._freed.notify_all()
+            self._running -= 1
+            self._admit()
 
     def went_well(self) -> None:
         """One more place after as many good answers as there are places."""
@@ -50,3 +55,22 @@ class Throttle:
         if began >= self._slowed_at:
             self.limit = max(1.0, self.limit / 2)
             self._slowed_at = now
+
+    async def _place(self, first: bool) -> None:
+        mine = asyncio.get_running_loop().create_future()
+        (self._waiting.appendleft if first else self._waiting.append)(mine)
+        self._admit()
+        try:
+            await mine
+        except asyncio.CancelledError:
+            if mine.done() and not mine.cancelled():  # it had a place and never used it
+                self._running -= 1
+                self._admit()
+            raise
+
+    def _admit(self) -> None:
+        while self._waiting and self._running < int(self.limit):
+            one = self._waiting.popleft()
+            if not one.done():
+                self._running += 1
+                one.set_result(None)
