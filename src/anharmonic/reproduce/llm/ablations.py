@@ -13,6 +13,7 @@ from anharmonic.reproduce.pictures import Curve, Picture, curves
 
 __all__ = ["COUNTS", "counts", "embedders", "evenness", "kinds"]
 
+BOTH = "control, sampled"
 COUNTS = (3, 5, 10, 20)
 PROMPTS = 50
 
@@ -23,9 +24,10 @@ def kinds(found: Sequence[Headline]) -> Told:
     for each in found:
         gammas = each.gammas_of(each.asked.changed)
         rows += [ranked_row(f"{each.source}: {group}", at) for group, at in gammas.items()]
-        noise = each.asked.gamma("resample", each.count)
-        excess = each.ranking.of(each.asked.gamma("control, sampled", each.count) - noise)
-        rows.append(ranked_row(f"{each.source}: control, sampled: excess", excess))
+        if BOTH in gammas:
+            noise = each.asked.gamma("resample", each.count)
+            excess = each.ranking.of(each.asked.gamma(BOTH, each.count) - noise)
+            rows.append(ranked_row(f"{each.source}: {BOTH}: excess", excess))
         values = {group: at.value for group, at in gammas.items()}
         order = sorted(values, key=values.__getitem__, reverse=True)
         step = gammas[order[0]] - gammas[order[1]]

@@ -29,6 +29,11 @@ of the model itself, gamma0, is that of the same prompt in another batch. Gamma 
 θ), embedded by MiniLM."""
 
 
+BELOW = """{source}: both lie below one half, so the steadier answers are the ones more often
+judged wrong. Why was not tested; a mistake that is made every time has a small gamma, these
+questions are chosen for mistakes that many repeat, and the judge is a proxy."""
+
+
 class Told(NamedTuple):
     """A section with what it comes to in words."""
 
@@ -133,6 +138,8 @@ def ranked(found: Sequence[Headline]) -> Told:
             f"asked again at temperature 1; the best rival is {_best(each)}. All from {calls} "
             f"calls a question."
         )
+        if all(each.gammas[group].interval[1] < 0.5 for group in MAIN):
+            verdict.append(BELOW.format(source=each.source))
     text = """AUROC against correctness: the chance that a wrong answer has the larger number than a
     right one; one half is a coin. The remark is the 95% interval over questions (bootstrap). Every
     row of a group sees the same answers, the original and as many others. Clusters for semantic
