@@ -188,7 +188,7 @@ def picky(asked, count):
 
 def test_refusals_are_counted_and_leave_no_gamma():
     with Server(picky) as server, endpoint(server) as client:
-        found = ah.llm.gamma(client, ["France?", "Italy?"], embed=words, count=4)
+        found = ah.llm.gamma(client, ["France?", "Italy?"], embed=words, count=4, perturb="control")
     assert found.refused == 8
     assert found.failed == 0
     assert np.isnan(found.values).all()
@@ -211,7 +211,7 @@ def test_an_original_without_an_answer_is_nan_not_zero():
         return Reply("") if asked["messages"][-1]["content"] == "Why?" else GOOD
 
     with Server(behaviour) as server, endpoint(server) as client:
-        found = ah.llm.gamma(client, ["Why?"], embed=words, count=3)
+        found = ah.llm.gamma(client, ["Why?"], embed=words, count=3, perturb="control")
     assert np.isnan(found.values).all()
     assert found.failed == 4
 
@@ -254,6 +254,15 @@ def test_never_more_at_once_than_allowed_and_always_as_many():
         with endpoint(server, concurrency=7) as client:
             client.answers([Request(str(n)) for n in range(28)])
         assert server.most == 7
+
+
+def test_a_server_is_asked_again_unless_told_otherwise():
+    with Server(lambda *_: GOOD) as server, endpoint(server) as client:
+        found = ah.llm.gamma(client, ["why?"], embed=words, count=3)
+        assert found.scores.settings["perturb"] == "resample"
+        assert server.prompts == ["why?"] * 7
+        assert sorted(each["temperature"] for each in server.asked) == [0] * 4 + [1] * 3
+    assert ah.llm.gamma(str, ["why?"], embed=words).scores.settings["perturb"] == "control"
 
 
 def test_answers_keep_their_order():

@@ -195,6 +195,7 @@ def test_from_a_shell(tmp_path):
         command = [
             *(PROGRAM, "llm", "serve", behind.url, "--port", str(port), "--share", "1"),
             *("--embed", "mine:size", "--count", "3", "--out", "scores.jsonl", "--key", "BEHIND"),
+            *("--perturb", "control"),
         ]
         running = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
         try:

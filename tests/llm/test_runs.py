@@ -49,7 +49,8 @@ def folder(tmp_path):
 def arguments(server, *more):
     return [
         *("llm", "score", "questions.jsonl", "--model", "m", "--url", server.url),
-        *("--out", "run.jsonl", "--embed", "mine:words", "--count", "3", *more),
+        *("--out", "run.jsonl", "--embed", "mine:words", "--count", "3"),
+        *("--perturb", "control", *more),
     ]
 
 
@@ -106,9 +107,15 @@ def test_a_run_from_a_shell_and_the_same_again(folder, here):
         assert len(server.asked) == 84
         assert again["questions"] == again["measured"] == 12
         assert (folder / "run.jsonl").read_bytes() == before
+        other = here(arguments(server, "--out", "other.jsonl", "--perturb", "auto", "--limit", "2"))
+        assert "resample" in other.stdout
+        assert "probably trustworthy" not in other.stdout
+        assert "fit your own" in other.stdout
+        assert len(server.asked) == 84 + 14
+        server.asked.clear()
         (folder / "run.jsonl").unlink()
         fresh = json.loads(here(arguments(server, "--json")).stdout)
-        assert len(server.asked) == 84
+        assert not server.asked
         assert fresh["cached"] == 84
         assert fresh["gamma"] == again["gamma"]
 

@@ -15,9 +15,9 @@ import numpy as np
 from anharmonic.errors import ModelError, OutputError, PointsError
 from anharmonic.llm.asking import Budget, BudgetSpent, Price, Tally, ask
 from anharmonic.llm.cache import Cache
-from anharmonic.llm.clients import borrowed
+from anharmonic.llm.clients import borrowed, samples
 from anharmonic.llm.embed import minilm
-from anharmonic.llm.perturb import DEFAULT, Kind
+from anharmonic.llm.perturb import Kind, settled
 from anharmonic.llm.recipe import Recipe
 from anharmonic.llm.records import Record, Trial
 from anharmonic.llm.result import LanguageScores, assembled
@@ -38,7 +38,7 @@ def gamma(
     *,
     embed: Embed | None = None,
     count: int = 10,
-    perturb: Kind = DEFAULT,
+    perturb: Kind = "auto",
     unit: Unit = "sqrt1mcos",
     seed: int = 0,
     gamma0: bool | int = True,
@@ -55,6 +55,9 @@ def gamma(
     - `client`: a function, a client, a pipeline, a .gguf file; see `clients.as_client`.
     - `embed`: texts to vectors (texts, D), MiniLM where none is given. A classifier's
       probabilities do as well.
+    - `perturb`: "resample" asks the same prompt again at `resample_temperature`, "control" is
+      the paper's; more in `perturb.names()`. "auto" is the first, or the second for a function
+      that takes a prompt and nothing else.
     - `gamma0`: also ask the unchanged prompt again, `count` times or as often as told, and
       report the excess: a sampler's own noise is no lack of trust.
     - `budget` in calls and `budget_money` in the currency of `price`, which is for a million
@@ -68,23 +71,22 @@ def gamma(
     >>> found.values.tolist(), found.calls
     ([0.0], 21)
     """
-    recipe = Recipe(
-        perturb=perturb,
-        count=count,
-        repeats=count if gamma0 is True else int(gamma0),
-        unit=unit,
-        seed=seed,
-        parameters=parameters,
-        resample_temperature=resample_temperature,
-    )
     vectors = minilm() if embed is None else embed
     texts = _texts(prompts)
     tally = Tally(None if price is None else Price(*price), Budget(budget, budget_money))
     records: list[Record] = []
-    settings: dict[str, Any] = {"fingerprint": _fingerprint(texts), **recipe.plain()}
     with ExitStack() as open_things:
         asked = open_things.enter_context(borrowed(client))
-        settings["model"] = asked.name
+        recipe = Recipe(
+            perturb=settled(perturb, samples(asked)),
+            count=count,
+            repeats=count if gamma0 is True else int(gamma0),
+            unit=unit,
+            seed=seed,
+            parameters=parameters,
+            resample_temperature=resample_temperature,
+        )
+        settings = {"model": asked.name, "fingerprint": _fingerprint(texts), **recipe.plain()}
         kept = None if cache is None else open_things.enter_context(Cache(cache))
         try:
             for record in measured(asked, texts, recipe, vectors, cache=kept, tally=tally):

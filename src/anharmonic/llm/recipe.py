@@ -8,7 +8,7 @@ from typing import Any
 
 from anharmonic.errors import SettingsError
 from anharmonic.llm.asking import Price
-from anharmonic.llm.perturb import DEFAULT, Change, Kind, named, perturbed
+from anharmonic.llm.perturb import PAPER, Change, Kind, named, perturbed
 from anharmonic.llm.shapes import DEFAULTS, Parameters, Request
 from anharmonic.llm.statistics import Unit
 from anharmonic.randomness import generator
@@ -23,7 +23,7 @@ LONGER = " " * 4
 class Recipe:
     """How a prompt is measured: the same recipe and prompt ask the same questions anywhere."""
 
-    perturb: Kind = DEFAULT
+    perturb: Kind = PAPER
     count: int = 10
     repeats: int = 10
     unit: Unit = "sqrt1mcos"

@@ -98,9 +98,15 @@ class RunSummary:
             settings=about | {"points": len(chosen)},
         )
 
-    def plain(self, bands: Bands = PAPER) -> dict[str, Any]:
+    @property
+    def paper_bands(self) -> Bands | None:
+        """The paper's bands, where the run was made its way."""
+        return PAPER if str(self.header["recipe"]["perturb"]).startswith("control") else None
+
+    def plain(self, bands: Bands | None = None) -> dict[str, Any]:
         """The headline as plain values, ready for JSON."""
         unit = self.header["recipe"]["unit"]
+        shares = {} if bands is None else bands.counts(self.values, unit)
         return {
             "model": self.model,
             "data": self.data,
@@ -116,10 +122,10 @@ class RunSummary:
             "tokens": self.tokens,
             "bands": {
                 word: {"share": rate.value, "interval95": [rate.low, rate.high]}
-                for word, rate in bands.counts(self.values, unit).items()
+                for word, rate in shares.items()
             },
-            "band_limits": list(bands.limits(unit)),
-            "bands_from": bands.caveat,
+            "band_limits": None if bands is None else list(bands.limits(unit)),
+            "bands_from": None if bands is None else bands.caveat,
             "recipe": self.header["recipe"],
         }
 

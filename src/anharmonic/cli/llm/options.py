@@ -60,7 +60,11 @@ EmbedOption = Annotated[
 ]
 CountOption = Annotated[int, typer.Option(min=1, help="Perturbed prompts for each question.")]
 PerturbOption = Annotated[
-    str, typer.Option(help="control, unicode, typos, resample, …; several with + between them.")
+    str,
+    typer.Option(
+        help="resample, control (the paper's), unicode, typos, …; several with + between them. "
+        "auto: resample, or control for a function."
+    ),
 ]
 UnitOption = Annotated[str, typer.Option(help="sqrt1mcos (the paper's) or angle, in degrees.")]
 Seed = Annotated[int, typer.Option(min=0)]

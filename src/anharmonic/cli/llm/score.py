@@ -40,9 +40,10 @@ from anharmonic.cli.show import plain, tell
 from anharmonic.errors import InputError, SettingsError
 from anharmonic.gate import below
 from anharmonic.llm.asking import Budget, BudgetSpent, Tally
-from anharmonic.llm.bands import PAPER, Bands
+from anharmonic.llm.bands import Bands
 from anharmonic.llm.cache import Cache
-from anharmonic.llm.perturb import DEFAULT
+from anharmonic.llm.clients import samples
+from anharmonic.llm.perturb import settled
 from anharmonic.llm.questions import Question, read_questions
 from anharmonic.llm.recipe import Recipe
 from anharmonic.llm.runs import RunFile, run
@@ -59,7 +60,7 @@ def score_command(
     key: Key = None,
     embed: EmbedOption = "minilm",
     count: CountOption = 10,
-    perturb: PerturbOption = DEFAULT,
+    perturb: PerturbOption = "auto",
     unit: UnitOption = "sqrt1mcos",
     seed: Seed = 0,
     gamma0: Annotated[
@@ -105,24 +106,24 @@ def score_command(
     The criteria: every answer came (or --allow-missing), the budget lasted, and --max-gamma.
     Stop it any time; the same command goes on, and what was answered is not paid again.
     """
-    recipe = Recipe(
-        perturb=perturb,
-        count=count,
-        repeats=count if gamma0 else 0,
-        unit=unit_value(unit),
-        seed=seed,
-        parameters=parameters(temperature, max_tokens, system),
-        resample_temperature=resample_temperature,
-    )
     if max_gamma is not None and count < 2:
         raise SettingsError("--max-gamma needs --count 2 or more: one answer shows no noise")
-    limits = PAPER if bands is None else Bands.load(bands)
+    limits = None if bands is None else Bands.load(bands)
     tally = Tally(priced(price), Budget(budget, budget_money))
     vectors = embedder(embed)
     stopped = None
     with ExitStack() as open_things:
         client = open_things.enter_context(
             opened(model, url, key, max_concurrency, timeout, retries)
+        )
+        recipe = Recipe(
+            perturb=settled(perturb, samples(client)),
+            count=count,
+            repeats=count if gamma0 else 0,
+            unit=unit_value(unit),
+            seed=seed,
+            parameters=parameters(temperature, max_tokens, system),
+            resample_temperature=resample_temperature,
         )
         header = {
             "model": name or Path(model).name,
@@ -162,7 +163,7 @@ def _due(file: RunFile, questions: Iterator[Question], retry_errors: bool) -> It
 
 def _finish(
     found: RunSummary,
-    bands: Bands,
+    bands: Bands | None,
     tally: Tally,
     stopped: str | None,
     max_gamma: float | None,
@@ -170,6 +171,7 @@ def _finish(
     as_json: bool,
 ) -> None:
     wrong = problems(found, stopped, allow_missing)
+    bands = bands or found.paper_bands
     verdict = None
     if max_gamma is not None and len(found.measured) > 1:
         # Questions without a gamma are a problem of their own.

@@ -23,7 +23,7 @@ from anharmonic.cli.show import plain, tell
 from anharmonic.errors import MissingExtra
 from anharmonic.llm.clients import Endpoint
 from anharmonic.llm.gateway import Gateway
-from anharmonic.llm.perturb import DEFAULT
+from anharmonic.llm.perturb import settled
 from anharmonic.llm.recipe import Recipe
 from anharmonic.llm.scorer import ChatScore, Scorer
 
@@ -38,7 +38,7 @@ def serve_command(
     out: Annotated[Path | None, typer.Option(help="Append each score here, as JSON.")] = None,
     embed: EmbedOption = "minilm",
     count: CountOption = 10,
-    perturb: PerturbOption = DEFAULT,
+    perturb: PerturbOption = "auto",
     gamma0: Annotated[bool, typer.Option(help="Ask the same prompt again too.")] = False,
     unit: UnitOption = "sqrt1mcos",
     seed: Seed = 0,
@@ -53,7 +53,9 @@ def serve_command(
         import uvicorn
     except ImportError as problem:
         raise MissingExtra("uvicorn", "llm") from problem
-    recipe = Recipe(perturb, count, count if gamma0 else 0, unit_value(unit), seed)
+    recipe = Recipe(
+        settled(perturb, samples=True), count, count if gamma0 else 0, unit_value(unit), seed
+    )
     with ExitStack() as open_things:
         client = open_things.enter_context(
             Endpoint(url, "as asked", key=key, concurrency=max_concurrency)

@@ -18,6 +18,10 @@ from anharmonic.llm.visible import visible
 
 __all__ = ["calls_bar", "problems", "run_table"]
 
+NO_BANDS = (
+    "The paper's bands are for its control characters: fit your own with anharmonic llm calibrate."
+)
+
 
 @contextmanager
 def calls_bar(total: int, quiet: bool) -> Iterator[Callable[[Tally, int], None]]:
@@ -44,26 +48,28 @@ def calls_bar(total: int, quiet: bool) -> Iterator[Callable[[Tally, int], None]]
         yield moved
 
 
-def run_table(found: RunSummary, bands: Bands, tally: Tally) -> Table:
+def run_table(found: RunSummary, bands: Bands | None, tally: Tally) -> Table:
     """The headline of a run."""
     unit = found.header["recipe"]["unit"]
     table = Table(
         title=escape(visible(f"gamma of {found.model} on {found.data}")),
         show_header=False,
-        caption=escape(bands.caveat),
+        caption=escape(NO_BANDS if bands is None else bands.caveat),
         caption_justify="left",
     )
     table.add_column(style="bold")
     table.add_column()
     table.add_row(f"mean gamma ({unit})", str(found.mean))
+    table.add_row("perturbation", escape(visible(str(found.header["recipe"]["perturb"]))))
     if found.header["recipe"]["repeats"]:
         table.add_row("gamma0, the model's own noise", str(found.mean0))
         table.add_row("excess", str(found.excess))
-    low, high = bands.limits(unit)
-    limits = (f"< {low:.3g}", f"{low:.3g} … {high:.3g}", f"> {high:.3g}")
-    counts = bands.counts(found.values, unit)
-    for limit, (word, rate) in zip(limits, counts.items(), strict=True):
-        table.add_row(f"{word} ({limit})", str(rate))
+    if bands is not None:
+        low, high = bands.limits(unit)
+        limits = (f"< {low:.3g}", f"{low:.3g} … {high:.3g}", f"> {high:.3g}")
+        counts = bands.counts(found.values, unit)
+        for limit, (word, rate) in zip(limits, counts.items(), strict=True):
+            table.add_row(f"{word} ({limit})", str(rate))
     table.add_row("questions", f"{len(found):,}")
     table.add_row("answers", f"{found.answers:,}, {tally.cached:,} of them from the cache now")
     table.add_row("refused, failed", f"{found.refused.sum():,}, {found.failed.sum():,}")

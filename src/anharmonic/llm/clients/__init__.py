@@ -13,7 +13,16 @@ from anharmonic.llm.clients.endpoint import Endpoint, key_variable
 from anharmonic.llm.clients.local import Function, LocalServer, Pipeline
 from anharmonic.llm.shapes import Client
 
-__all__ = ["Endpoint", "Function", "LocalServer", "Pipeline", "as_client", "borrowed", "imported"]
+__all__ = [
+    "Endpoint",
+    "Function",
+    "LocalServer",
+    "Pipeline",
+    "as_client",
+    "borrowed",
+    "imported",
+    "samples",
+]
 
 
 def as_client(
@@ -69,6 +78,11 @@ def borrowed(source: Any) -> Iterator[Client]:
     finally:
         if client is not source:
             getattr(client, "close", lambda: None)()
+
+
+def samples(client: Client) -> bool:
+    """Whether a client heeds a temperature; a function of the prompt alone cannot."""
+    return bool(getattr(client, "samples", True))
 
 
 def imported(text: str) -> Callable[..., Any]:

@@ -32,6 +32,7 @@ class Function:
         whole: bool = False,
     ) -> None:
         self._function, self._whole, self.concurrency = function, whole, concurrency
+        self.samples = whole
         found = getattr(function, "__qualname__", type(function).__qualname__)
         self.name = name or f"{getattr(function, '__module__', None) or 'builtins'}:{found}"
         self._threads = ThreadPoolExecutor(concurrency, thread_name_prefix="anharmonic-llm")

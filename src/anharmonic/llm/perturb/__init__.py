@@ -4,8 +4,8 @@ Each is one function `(prompt, rng) -> prompt`; `names()` lists them, other pack
 """
 
 from anharmonic.llm.perturb.changes import (
-    DEFAULT,
     KINDS,
+    PAPER,
     Change,
     Kind,
     Perturbed,
@@ -16,6 +16,7 @@ from anharmonic.llm.perturb.changes import (
     names,
     perturbed,
     resample,
+    settled,
     typos,
     unicode,
     whitespace,
@@ -25,8 +26,8 @@ from anharmonic.llm.perturb.evenness import Isotropy, isotropy
 from anharmonic.llm.perturb.words import synonyms
 
 __all__ = [
-    "DEFAULT",
     "KINDS",
+    "PAPER",
     "Change",
     "Isotropy",
     "Kind",
@@ -39,6 +40,7 @@ __all__ = [
     "names",
     "perturbed",
     "resample",
+    "settled",
     "synonyms",
     "typos",
     "unicode",

@@ -18,8 +18,8 @@ from anharmonic.errors import SettingsError
 from anharmonic.randomness import generator
 
 __all__ = [
-    "DEFAULT",
     "KINDS",
+    "PAPER",
     "Change",
     "Kind",
     "Perturbed",
@@ -30,6 +30,7 @@ __all__ = [
     "names",
     "perturbed",
     "resample",
+    "settled",
     "typos",
     "unicode",
     "whitespace",
@@ -47,8 +48,8 @@ KEYBOARD = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
 MOST = 3
 
 
-DEFAULT = "control"
-"""The paper's perturbation, where none is asked for."""
+PAPER = "control"
+"""What the paper does."""
 
 
 class Perturbed(NamedTuple):
@@ -134,6 +135,15 @@ def named(kind: Kind) -> list[Change]:
     if not parts:
         raise SettingsError(f"no perturbation at all: choose from {', '.join(names())}")
     return [_found(each.strip()) if isinstance(each, str) else each for each in parts]
+
+
+def settled(kind: Kind, samples: bool) -> Kind:
+    """What "auto" stands for: asking again did better in the study, where there is sampling.
+
+    >>> settled("auto", samples=True), settled("auto", samples=False), settled("case", True)
+    ('resample', 'control', 'case')
+    """
+    return (resample.__name__ if samples else PAPER) if kind == "auto" else kind
 
 
 def perturbed(prompt: str, changes: Sequence[Change], seed: int, turn: int) -> Perturbed:
