@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from anharmonic.llm.bands import PAPER
 from anharmonic.llm.board import Board, Contest
 from anharmonic.llm.pages import write_page
 from anharmonic.llm.summaries import RunSummary
@@ -36,7 +35,6 @@ def write_board(path: str | os.PathLike[str], board: Board) -> Path:
         data=[visible(each.data) for each in board.contests],
         rows=[_row(board, model) for model in board.models],
         contests=[_contest(each) for each in board.contests],
-        caveat=PAPER.caveat,
     )
 
 
