@@ -25,6 +25,7 @@ NAMES = {
     "gamma",
     "gate",
     "images",
+    "llm",
     "measured_like",
     "monitor",
     "nstep_robustness",

@@ -1,4 +1,4 @@
-"""From a template to one HTML file that needs nothing else."""
+"""From templates to HTML files that need nothing else."""
 
 from __future__ import annotations
 
@@ -13,33 +13,44 @@ from typing import Any
 from anharmonic.errors import MissingExtra
 from anharmonic.report.figures import Section
 
-__all__ = ["rendered"]
+__all__ = ["filled", "rendered"]
 
 HERE = Path(__file__).parent
 
 
-def rendered(template: str, pictures: list[Section], **about: Any) -> str:
-    """A page from its template, with the style, the script and everything the pictures need."""
+def filled(template: str, about: dict[str, Any], *folders: Path, extra: str = "report") -> str:
+    """A template, of this folder or others, with what it is about; `page.css` is always there.
+
+    Everything put in is escaped, and nothing may be missing.
+    """
     try:
         import jinja2
     except ImportError as problem:
-        raise MissingExtra("jinja2", "report") from problem
-    figures = _figures(pictures)
+        raise MissingExtra("jinja2", extra) from problem
     room = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(HERE),
+        loader=jinja2.FileSystemLoader([*folders, HERE]),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    return room.get_template(template).render(
-        **about,
-        pictures=pictures,
-        figures=figures,
-        plotly=_plotly(),
-        # Scripts without this word do not run, whatever a name may smuggle in.
-        nonce=hashlib.sha256(figures.encode()).hexdigest()[:32],
-        today=datetime.now(UTC).strftime("%Y-%m-%d"),
+    return room.get_template(template).render(**about)
+
+
+def rendered(template: str, pictures: list[Section], **about: Any) -> str:
+    """A page from its template, with the style, the script and everything the pictures need."""
+    figures = _figures(pictures)
+    return filled(
+        template,
+        about
+        | {
+            "pictures": pictures,
+            "figures": figures,
+            "plotly": _plotly(),
+            # Scripts without this word do not run, whatever a name may smuggle in.
+            "nonce": hashlib.sha256(figures.encode()).hexdigest()[:32],
+            "today": datetime.now(UTC).strftime("%Y-%m-%d"),
+        },
     )
 
 
