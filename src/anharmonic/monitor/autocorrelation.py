@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.stats import rankdata
 
 from anharmonic.protocols import Floats
 
@@ -20,6 +19,8 @@ LONGEST_SHARE = 60
 
 def autocorrelations(values: Floats) -> Floats:
     """Of the values' ranks, at lags 0 to a quarter of their number; all 0 if they never vary."""
+    from scipy.stats import rankdata
+
     ranks = rankdata(values)
     ranks = ranks - ranks.mean()
     power = float(ranks @ ranks)
