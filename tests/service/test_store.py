@@ -38,7 +38,7 @@ def batch(after: int, count: int, received: float = 100.0, **more: object) -> Ba
     numbers = range(after + 1, after + count + 1)
     events = [Event(f"e{i}", [float(i), "red"], float(i), "ab"[i % 2]) for i in numbers]
     scores = [None if i % 5 == 0 else i / 10 for i in numbers]
-    fields = {"state": b"%d" % after, "evidence": 1.5, **more}
+    fields = {"state": b"%d" % after, "evidence": [1.5] * count, **more}
     return Batch("m", after, received, events=events, scores=scores, **fields)  # type: ignore[arg-type]
 
 

@@ -66,6 +66,6 @@ class Batch:
     state: bytes
     events: Sequence[Event]
     scores: Sequence[float | None]
-    evidence: float
+    evidence: Sequence[float | None]
     others: Sequence[str | None] = ()
     alarms: Sequence[Raised] = field(default=())

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from sqlalchemy import (
+    BigInteger,
     Column,
     Connection,
     Engine,
@@ -32,7 +33,7 @@ head = Table(
     "head",
     METADATA,
     Column("one", Integer, primary_key=True),
-    Column("sequence", Integer),
+    Column("sequence", BigInteger),
 )
 """One row: the number of the last event. Whoever moves it may write."""
 
@@ -40,7 +41,7 @@ monitors = Table(
     "monitors",
     METADATA,
     Column("name", Text, primary_key=True),
-    Column("sequence", Integer),
+    Column("sequence", BigInteger),
     Column("state", LargeBinary),
 )
 """A monitor's detectors as they were after event `sequence`."""
@@ -48,7 +49,7 @@ monitors = Table(
 events = Table(
     "events",
     METADATA,
-    Column("sequence", Integer, primary_key=True),
+    Column("sequence", BigInteger, primary_key=True),
     Column("id", Text),
     Column("monitor", Text),
     Column("time", Float),
@@ -65,13 +66,13 @@ alarms = Table(
     "alarms",
     METADATA,
     Column("id", Text, primary_key=True),
-    Column("sequence", Integer),
+    Column("sequence", BigInteger),
     Column("monitor", Text),
     Column("time", Float),
     Column("watched", Text),
     Column("segment", Text),
     Column("direction", Text),
-    Column("since", Integer),
+    Column("since", BigInteger),
     Column("log_evidence", Float),
     Column("threshold", Float),
     Column("attempts", Integer),

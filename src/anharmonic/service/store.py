@@ -129,10 +129,10 @@ def _rows(batch: Batch) -> list[dict[str, Any]]:
             "point": json.dumps(each.values),
             "score": score,
             "others": other,
-            "evidence": batch.evidence,
+            "evidence": evidence,
         }
-        for place, (each, score, other) in enumerate(
-            zip(batch.events, batch.scores, others, strict=True), start=1
+        for place, (each, score, other, evidence) in enumerate(
+            zip(batch.events, batch.scores, others, batch.evidence, strict=True), start=1
         )
     ]
 
