@@ -4,24 +4,35 @@ from __future__ import annotations
 
 import json
 import threading
+from collections import Counter
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
+from anharmonic.monitor.alarms import Key
+
 
 class StandIn:
     """Scores are the first feature; evidence is their sum; the model can be made to hang."""
 
-    threshold = 100.0
+    threshold = rate = 100.0
+    score, seed, segment, queries_a_row = 1.0, 0, None, 17
+    watch = ("gamma",)
+    reference: dict[str, Any] = {"gamma": np.linspace(0.0, 2.0, 50)}  # noqa: RUF012
 
     def __init__(self) -> None:
-        self.seen = self.scored = self.skipped = self.queries = 0
+        self.seen = self.scored = self.queries = 0
+        self.skipped: Counter[str] = Counter()
         self.total = 0.0
         self.alarms: list[Any] = []
         self.free = threading.Event()
         self.free.set()
         self.asked: list[int] = []
+
+    @property
+    def evidence(self) -> dict[Key, float]:
+        return {Key("gamma", None, "up"): self.total}
 
     @property
     def alarm(self) -> bool:
@@ -36,7 +47,7 @@ class StandIn:
         self.queries += 17 * len(values)
         return {"gamma": values}
 
-    def observed(self, points: Any, scores: dict[str, Any], segments: Any = None) -> Any:
+    def observed(self, points: Any, scores: dict[str, Any], segments: Any = None, reasons: Any = None) -> Any:
         before = self.alarm
         values = scores["gamma"]
         trace = self.total + np.cumsum(np.nan_to_num(values))
@@ -58,9 +69,9 @@ class StandIn:
             ]
         self.seen += len(values)
         self.scored += int(np.isfinite(values).sum())
-        key = ("gamma", None, "up")
+        key = Key("gamma", None, "up")
         return SimpleNamespace(
-            scores=scores, evidence={key: self.total}, alarms=new, trace={key: trace}
+            scores=scores, evidence=self.evidence, alarms=new, trace={key: trace}
         )
 
     def state(self) -> bytes:

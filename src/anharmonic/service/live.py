@@ -58,7 +58,7 @@ class Live:
             "events": self.watch.sequence,
             "seen": int(monitor.seen),
             "scored": int(monitor.scored),
-            "skipped": int(monitor.skipped),
+            "skipped": sum(monitor.skipped.values()),
             "queries": int(monitor.queries),
             "alarm": bool(monitor.alarm),
             "log_evidence": max(filter(math.isfinite, logs), default=0.0),
@@ -100,13 +100,15 @@ class Live:
 
     def _by_segment(self) -> dict[str | None, float]:
         largest: dict[str | None, float] = {}
-        for (_, segment, _), log in dict(self.watch.evidence).items():
+        for key, log in self.watch.evidence.items():
             if math.isfinite(log):
-                largest[segment] = max(log, largest.get(segment, 0.0))
+                largest[key.segment] = max(log, largest.get(key.segment, 0.0))
         return largest
 
-    def _reference(self) -> dict[str, float] | None:
-        return None
+    def _reference(self) -> dict[str, float]:
+        """Mean and spread of the reference's own scores."""
+        scores = next(iter(self.watch.monitor.reference.values()))
+        return {"mean": float(scores.mean()), "deviation": float(scores.std())}
 
     async def stream(self) -> AsyncIterator[str]:
         """Server-sent events: a snapshot whenever something has changed."""

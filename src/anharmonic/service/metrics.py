@@ -26,7 +26,6 @@ class Metrics:
         self.registry = CollectorRegistry()
         self._labels = {"model": watch.model, "version": watch.version}
         self._segments: set[str] = set()
-        self._queries = 0
         scored = (*LABELS, "segment")
         self.scores = self._made(
             Histogram, "gamma_score", "Scores of points.", scored, buckets=SCORES
@@ -70,9 +69,6 @@ class Metrics:
     def asked(self, seconds: float) -> None:
         """A batch was measured."""
         self.seconds.observe(seconds)
-        total = int(self.watch.monitor.queries)
-        self.queries.inc(max(0, total - self._queries))
-        self._queries = total
 
     def take(self, outcome: Outcome) -> None:
         """What a transaction brought."""
@@ -86,13 +82,15 @@ class Metrics:
             else:
                 self.scores.labels(**self._labels, segment=segment).observe(score)
         self.skip("sampling", unscored)
+        self.queries.inc((len(outcome.fresh) - unscored) * self.watch.monitor.queries_a_row)
         for alarm in outcome.alarms:
             self.alarms.labels(**self._labels, segment=self._segment(alarm.segment)).inc()
         self.alarming.set(float(outcome.alarm))
         largest: dict[str, float] = {}
-        for (_, where, _), log in self.watch.evidence.items():
-            segment = self._segment(where)
-            largest[segment] = max(log, largest.get(segment, -math.inf))
+        for key, log in self.watch.evidence.items():
+            if math.isfinite(log):
+                segment = self._segment(key.segment)
+                largest[segment] = max(log, largest.get(segment, -math.inf))
         for segment, log in largest.items():
             self.evidence.labels(**self._labels, segment=segment).set(log)
 

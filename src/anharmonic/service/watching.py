@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import time
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from anharmonic.errors import SettingsError
+from anharmonic.monitor.alarms import Key
+from anharmonic.monitor.allowance import Allowance
+from anharmonic.monitor.traffic import segments_of
 from anharmonic.protocols import Floats
+from anharmonic.regions import as_region, host
 from anharmonic.service.faults import Moved
 from anharmonic.service.form import Form
 from anharmonic.service.records import Batch, Event, Raised, Told
@@ -54,23 +60,41 @@ class Watch:
         self.model, self.version = model, version
         self.name = f"{model}@{version}"
         self.form = Form.of(reference)
-        self.evidence: dict[tuple[str, str | None, str], float] = {}
+        self._mark = _fingerprint(monitor, reference)
+        self._first = monitor.state()
+        self._allowance = Allowance(monitor.score, monitor.seed)
         self._begin()
+        self._arrived = self.sequence
 
     def _begin(self) -> None:
         """Go on where the store says this monitor stopped."""
-        if not hasattr(self, "state"):
-            self._first = self.monitor.state()
         kept = self.store.kept(self.name)
+        state = self._first
+        if kept.state is not None:
+            mark, state = kept.state[: len(self._mark)], kept.state[len(self._mark) :]
+            if mark != self._mark:
+                raise SettingsError(
+                    f"the store knows {self.name} with another reference or other settings: "
+                    "give --version a new name, or another --store"
+                )
         self.sequence = kept.sequence
-        self.state = self._first if kept.state is None else kept.state
-        self.monitor.restore(self.state)
+        self.state = state
+        self.monitor.restore(state)
+        self.evidence: dict[Key, float] = self.monitor.evidence
 
     def measured(self, events: Sequence[Event]) -> Scored:
-        """Scores of the events, NaN where the monitor chose not to ask."""
-        points = self.form.points([each.values for each in events])
-        found: Scored = self.monitor.measured(points)
-        return found
+        """Scores of the events, NaN where the allowance does not reach."""
+        rows = self._arrived + np.arange(len(events))
+        self._arrived += len(events)
+        chosen = np.flatnonzero(self._allowance.allowed(rows, max(1, self.monitor.queries_a_row)))
+        scores = {name: np.full(len(events), np.nan) for name in self.monitor.watch}
+        if len(chosen):
+            begun = time.perf_counter()
+            points = self.form.points([events[row].values for row in chosen.tolist()])
+            for name, values in self.monitor.measured(points).items():
+                scores[name][chosen] = values
+            self._allowance.spent(len(chosen), time.perf_counter() - begun)
+        return scores
 
     def settle(self, events: Sequence[Event], scores: Scored) -> Outcome:
         """Feed the detectors and write it all, or change nothing and raise."""
@@ -101,16 +125,16 @@ class Watch:
 
     def _written(self, fresh: list[Event], scores: Scored, told: dict[str, Told]) -> Outcome:
         points = self.form.points([each.values for each in fresh])
-        segments = [each.segment for each in fresh]
-        given = segments if any(each is not None for each in segments) else None
-        observation = self.monitor.observed(points, scores, segments=given)
+        fresh, labels = self._labelled(fresh, points)
+        reasons = [self._allowance.reason] * len(fresh)
+        observation = self.monitor.observed(points, scores, segments=labels, reasons=reasons)
         now = time.time()
         shift = self.sequence + len(fresh) - int(self.monitor.seen)
         batch = Batch(
             monitor=self.name,
             after=self.sequence,
             received=now,
-            state=self.monitor.state(),
+            state=self._mark + (state := self.monitor.state()),
             events=fresh,
             scores=_finite(next(iter(scores.values()))),
             others=_others(scores),
@@ -121,10 +145,21 @@ class Watch:
         for place, (each, value) in enumerate(zip(fresh, batch.scores, strict=True), start=1):
             told[each.id] = Told(each.id, self.sequence + place, value)
         self.sequence += len(fresh)
-        self.state = batch.state
-        self.evidence = {tuple(key): log for key, log in observation.evidence.items()}
+        self.state = state
+        self.evidence = observation.evidence
         first = next(iter(scores.values()))
         return Outcome(told, fresh, first, batch.alarms, bool(self.monitor.alarm))
+
+    def _labelled(self, fresh: list[Event], points: Any) -> tuple[list[Event], list[str] | None]:
+        """Events with their segments: as they came, else by the monitor's own rule."""
+        ruled = segments_of(points, self.monitor.segment)
+        if ruled is not None:
+            fresh = [
+                each if each.segment is not None else replace(each, segment=label)
+                for each, label in zip(fresh, ruled.tolist(), strict=True)
+            ]
+        labels = [each.segment or "" for each in fresh]
+        return fresh, labels if any(labels) else None
 
     def _raised(self, alarm: Any, shift: int, now: float) -> Raised:
         where = f"{self.name}|{alarm.watched}|{alarm.segment}|{alarm.direction}|{alarm.at + shift + 1}"
@@ -140,6 +175,14 @@ class Watch:
             log_evidence=float(alarm.log_evidence),
             threshold=float(alarm.threshold),
         )
+
+
+def _fingerprint(monitor: Any, reference: Any) -> bytes:
+    """Sixteen bytes that say which reference and which settings detectors belong to."""
+    values = np.ascontiguousarray(host(as_region(reference).values))
+    segment = monitor.segment if isinstance(monitor.segment, str | int) else None
+    settings = repr((monitor.rate, list(monitor.watch), monitor.seed, segment, values.shape))
+    return hashlib.blake2b(values.tobytes() + settings.encode(), digest_size=16).digest()
 
 
 def _finite(values: Floats) -> list[float | None]:
