@@ -1,0 +1,1 @@
+def added(folder): return True
