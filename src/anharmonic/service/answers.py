@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
+from pydantic_core import to_json
 from starlette.responses import Response
 
 from anharmonic.service.faults import ServiceError
@@ -26,12 +26,12 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
 
 
 class Json(Response):
-    """JSON for machines: no spaces."""
+    """JSON, NaN as null."""
 
     media_type = "application/json"
 
     def render(self, content: Any) -> bytes:
-        return json.dumps(content, separators=(",", ":")).encode()
+        return to_json(content)
 
 
 def answered(fault: ServiceError) -> Response:

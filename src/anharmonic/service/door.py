@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from anharmonic.service.answers import answered
 from anharmonic.service.faults import Overloaded, Refused, ServiceError
-from anharmonic.service.security import SECURITY_HEADERS, Guard
+from anharmonic.service.security import PLAIN_HEADERS, SECURITY_HEADERS, Guard
 from anharmonic.service.settings import Limits
 
 __all__ = ["Body", "Door"]
@@ -48,7 +48,8 @@ class Door:
             nonlocal began
             if message["type"] == "http.response.start":
                 began = True
-                message["headers"] = [*message["headers"], *SECURITY_HEADERS]
+                more = PLAIN_HEADERS if scope["method"] == "POST" else SECURITY_HEADERS
+                message["headers"] = [*message["headers"], *more]
             await send(message)
 
         try:

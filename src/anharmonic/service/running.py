@@ -23,6 +23,8 @@ def run(service: Service) -> None:
         port=service.settings.port,
         access_log=False,
         server_header=False,
+        date_header=False,
+        proxy_headers=False,
         log_level="warning",
         limit_concurrency=4 * limits.batch_points,
         timeout_graceful_shutdown=STOPPING_SECONDS,

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from anharmonic.service.faults import Refused
 from anharmonic.service.settings import Settings
 
-__all__ = ["SECURITY_HEADERS", "Guard"]
+__all__ = ["PLAIN_HEADERS", "SECURITY_HEADERS", "Guard"]
 
 SECURITY_HEADERS = (
     (
@@ -25,6 +25,8 @@ SECURITY_HEADERS = (
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"cache-control", b"no-store"),
 )
+PLAIN_HEADERS = ((b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store"))
+"""For answers no browser shows as a page."""
 OPEN = ("/healthz",)
 LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from pydantic_core import to_json
 from sqlalchemy import (
     URL,
     Connection,
@@ -126,7 +126,7 @@ def _rows(batch: Batch) -> list[dict[str, Any]]:
             "time": each.time,
             "received": batch.received,
             "segment": each.segment,
-            "point": json.dumps(each.values),
+            "point": to_json(each.values).decode(),
             "score": score,
             "others": other,
             "evidence": evidence,
