@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+import zlib
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -41,7 +42,7 @@ class Load:
 
 def requests(count: int, prefix: str, path: str = "/v1/observe") -> list[tuple[str, bytes]]:
     """Requests of one point each, with their ids."""
-    points = np.random.default_rng(hash(prefix) % 2**32).normal(size=(count, FEATURES)).round(6)
+    points = np.random.default_rng(zlib.crc32(prefix.encode())).normal(size=(count, FEATURES)).round(6)
     made = []
     for place, values in enumerate(points.tolist()):
         name = f"{prefix}-{place}"
@@ -92,10 +93,9 @@ class Caller(asyncio.Protocol):
         self.lost = True
 
 
-def closed(port: int, seconds: float, prefix: str = "", count: int = 60_000) -> Load:
+def closed(port: int, seconds: float, made: Any = None) -> Load:
     """As fast as answers come, on all connections."""
-    prefix = prefix or f"closed{time.time()}"
-    waiting = deque(requests(count, prefix))
+    waiting = deque(made or requests(60_000, f"closed{time.time()}"))
     load = Load()
 
     def free(caller: Caller) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 import uvicorn
 
 from anharmonic.service.api import Service
+from anharmonic.service.running import configured
 from anharmonic.service.settings import Settings
 from anharmonic.service.store import Store
 from anharmonic.service.watching import Watch
@@ -23,11 +24,9 @@ REFERENCE = np.random.default_rng(0).normal(size=(50, 3))
 
 
 @contextmanager
-def served(app: Any, port: int) -> Iterator[str]:
-    """Any ASGI application on a port."""
-    config = uvicorn.Config(
-        app, host="127.0.0.1", port=port, log_level="error", timeout_graceful_shutdown=2
-    )
+def served(config: uvicorn.Config) -> Iterator[str]:
+    """A server in a thread."""
+    config.timeout_graceful_shutdown = 2
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
@@ -37,7 +36,7 @@ def served(app: Any, port: int) -> Iterator[str]:
             assert time.monotonic() < deadline, "the server did not start"
             assert thread.is_alive(), "the server ended"
             time.sleep(0.01)
-        yield f"http://127.0.0.1:{port}"
+        yield f"http://127.0.0.1:{config.port}"
     finally:
         server.should_exit = True
         thread.join(20)
@@ -62,7 +61,7 @@ def running(address: str, monitor: Any = None, reference: Any = REFERENCE, **set
     watched = StandIn() if monitor is None else monitor
     watch = Watch(watched, reference, Store(address), "toy", "1")
     service = Service(watch, Settings(port=port, **settings))
-    with served(service.app, port) as url:
+    with served(configured(service)) as url:
         here = Running(service, url, watched)
         try:
             yield here

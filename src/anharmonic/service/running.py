@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import logging
+from typing import Any
 
 from anharmonic.service.api import Service
 
-__all__ = ["run"]
+__all__ = ["configured", "run"]
 
 STOPPING_SECONDS = 5
 
 
-def run(service: Service) -> None:
-    """Serve on the settings' address, in this process and thread."""
+def configured(service: Service) -> Any:
+    """uvicorn, as this service needs it."""
     import uvicorn
 
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
-    limits = service.settings.limits
-    uvicorn.run(
+    return uvicorn.Config(
         service.app,  # type: ignore[arg-type]
         host=service.settings.host,
         port=service.settings.port,
@@ -26,7 +25,17 @@ def run(service: Service) -> None:
         date_header=False,
         proxy_headers=False,
         log_level="warning",
-        limit_concurrency=4 * limits.batch_points,
+        limit_concurrency=4 * service.settings.limits.batch_points,
         timeout_graceful_shutdown=STOPPING_SECONDS,
         backlog=1024,
     )
+
+
+def run(service: Service) -> None:
+    """Serve on the settings' address, in this process and thread, until told to stop."""
+    import uvicorn
+
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    # Its own lines about every request to a webhook say nothing.
+    logging.getLogger("httpx").setLevel(logging.WARNING)
+    uvicorn.Server(configured(service)).run()
