@@ -40,7 +40,7 @@ def signature(secret: str, id: str, timestamp: int, body: bytes) -> str:
     """What the receiver computes again and compares.
 
     >>> signature("secret", "a", 1, b"{}")
-    'v1,0hQdE4LAfKuY7JrGTlE3mS7R0Y0Bmo3Y1hJeKZrX3pA='
+    'v1,DH9+vItb05LF5AmGVxmIk2XJE76uu57Vhud93LDFWM4='
     """
     signed = f"{id}.{timestamp}.".encode() + body
     digest = hmac.new(secret.encode(), signed, hashlib.sha256).digest()
@@ -50,10 +50,8 @@ def signature(secret: str, id: str, timestamp: int, body: bytes) -> str:
 class Webhook:
     """Writes every alarm to the log, and posts it where the settings say."""
 
-    def __init__(
-        self, store: Store, metrics: Metrics, settings: Settings, pause: float = FIRST_PAUSE
-    ) -> None:
-        self.store, self.metrics, self.pause = store, metrics, pause
+    def __init__(self, store: Store, metrics: Metrics, settings: Settings) -> None:
+        self.store, self.metrics, self.pause = store, metrics, FIRST_PAUSE
         self.url, self.secret = settings.webhook, settings.webhook_secret
         self.reading = Reading(store)
         self._task: asyncio.Task[None] | None = None
