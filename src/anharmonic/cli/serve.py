@@ -24,7 +24,7 @@ from anharmonic.errors import MissingExtra
 from anharmonic.files import read_data
 from anharmonic.monitor import Monitor
 
-__all__ = ["export_command", "serve_command"]
+__all__ = ["export_command", "serve_command", "service_room"]
 
 INGEST, READ, SECRET = (
     *("ANHARMONIC_INGEST_TOKEN", "ANHARMONIC_READ_TOKEN"),
@@ -64,7 +64,7 @@ def serve_command(
 
     ANHARMONIC_INGEST_TOKEN and ANHARMONIC_READ_TOKEN guard it, ANHARMONIC_WEBHOOK_SECRET signs.
     """
-    service = _service()
+    service = service_room()
     settings = service.Settings(
         host=host,
         port=port,
@@ -101,7 +101,7 @@ def export_command(
     columns: Annotated[str | None, typer.Option(help="The features' names, with commas.")] = None,
 ) -> None:
     """Write what a service has kept to a Parquet file."""
-    service = _service()
+    service = service_room()
     kept = service.Store(store)
     try:
         many = service.export(kept, out, split(columns) or ())
@@ -117,7 +117,8 @@ def _number_or_text(text: str) -> float | str:
         return text
 
 
-def _service() -> Any:
+def service_room() -> Any:
+    """The service, or a word on how to install it."""
     try:
         from anharmonic import service
     except ImportError as problem:

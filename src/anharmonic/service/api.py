@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Annotated, Any
 
@@ -60,6 +61,8 @@ class Service:
         self.webhook = Webhook(watch.store, self.metrics, settings)
         self.pipeline.listen(self.webhook.heard)
         self.proxy = Proxy(settings.upstream, self.intake) if settings.upstream else None
+        self.beside: list[Callable[[], Coroutine[Any, Any, None]]] = []
+        """What else runs while the service does."""
         self.app = self._door()
 
     def _door(self) -> App:
@@ -75,9 +78,12 @@ class Service:
     async def _lifespan(self, _: FastAPI) -> AsyncIterator[None]:
         await self.pipeline.start()
         self.webhook.start()
+        tasks = [asyncio.create_task(each()) for each in self.beside]
         try:
             yield
         finally:
+            for task in tasks:
+                task.cancel()
             self.live.stopping.set()
             await self.webhook.stop()
             if self.proxy is not None:

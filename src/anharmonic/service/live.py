@@ -22,7 +22,7 @@ QUIET_SECONDS = 10.0
 """A line is sent at least this often, so that a dead connection is noticed."""
 STRETCH = 20_000
 """How many events back the page looks."""
-BUCKETS, ALARMS, WORST = 160, 20, 6
+BUCKETS, ALARMS, WORST = 80, 20, 6
 RATE_SECONDS = 10.0
 
 
@@ -86,11 +86,14 @@ class Live:
     def _past(self, last: int) -> dict[str, Any]:
         after = max(0, last - STRETCH)
         form, evidence = self.watch.form, self._by_segment()
-        worst = self.reading.worst(WORST, after)
+        alarms = self.reading.alarms(ALARMS)
+        since = alarms[-1]["since"] if alarms and self.watch.monitor.alarm else None
+        worst = self.reading.worst(WORST, max(after, (since or 1) - 1))
         return {
             "reference": self._reference(),
-            "history": self.reading.history(last, after, BUCKETS),
-            "alarms": self.reading.alarms(ALARMS),
+            "history": _whole(self.reading.history(last, after, BUCKETS)),
+            "alarms": alarms,
+            "worst_since": since,
             "worst": [{**row, "point": form.named(row["point"])} for row in worst],
             "segments": [
                 {**row, "log_evidence": evidence.get(row["segment"])}
@@ -138,4 +141,10 @@ class Live:
                 continue
 
 
-PAST = ("reference", "history", "alarms", "worst", "segments")
+def _whole(history: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Without a last stretch that has hardly begun: a mean of few points jumps about."""
+    short = len(history) > 2 and 2 * history[-1]["points"] < history[-2]["points"]
+    return history[:-1] if short else history
+
+
+PAST = ("reference", "history", "alarms", "worst", "worst_since", "segments")

@@ -199,6 +199,11 @@ def _others(scores: Scored) -> list[str | None]:
 
 
 def _traced(observation: Any, count: int) -> list[float | None]:
-    """The largest log evidence after each event."""
+    """The largest log evidence after each event; that of segments after the last of them."""
     traces = [trace for trace in observation.trace.values() if np.isfinite(trace).all()]
-    return np.max(traces, axis=0).tolist() if traces else [None] * count
+    if not traces:
+        return [None] * count
+    logs = [log for key, log in observation.evidence.items() if key.segment is not None]
+    segments = max(filter(math.isfinite, logs), default=-math.inf)
+    found: list[float | None] = np.maximum(np.max(traces, axis=0), segments).tolist()
+    return found

@@ -33,6 +33,7 @@ LOG = logging.getLogger("anharmonic.service")
 ATTEMPTS = 20
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 300.0
 SECONDS = 10.0
+WAYS = {"up": "rose", "down": "fell"}
 KEPT = ("attempts", "delivered")
 
 
@@ -70,11 +71,11 @@ class Webhook:
         """An outcome of the pipeline; alarms in it are told."""
         for alarm in outcome.alarms:
             LOG.warning(
-                "alarm %s: %s goes %s%s since event %d, seen at event %d "
+                "alarm %s: %s %s%s since event %d, seen at event %d "
                 "(log evidence %.2f, line %.2f)",
                 alarm.id,
                 alarm.watched,
-                alarm.direction,
+                WAYS.get(alarm.direction, "changed"),
                 "" if alarm.segment is None else f" in segment {alarm.segment!r}",
                 alarm.since,
                 alarm.sequence,

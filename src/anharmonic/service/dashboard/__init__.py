@@ -34,6 +34,9 @@ def add_dashboard(app: FastAPI, live: Live) -> None:
     app.add_route("/", page, ["GET"], include_in_schema=False)
     for name, kind in ASSETS.items():
         app.add_route(f"/assets/{name}", _asset(name, kind), ["GET"], include_in_schema=False)
+    # Browsers ask for this one unbidden when they show an answer that is no page.
+    icon = _asset("icon.svg", ASSETS["icon.svg"])
+    app.add_route("/favicon.ico", icon, ["GET"], include_in_schema=False)
 
 
 def _asset(name: str, kind: str) -> Any:

@@ -47,7 +47,11 @@ function table(host, columns, rows, empty) {
   head.append(titles);
   for (const row of rows) {
     const line = made("tr");
-    for (const { value, number } of columns) line.append(made("td", value(row), number ? "number" : ""));
+    for (const { name, value, number } of columns) {
+      const cell = made("td", value(row), number ? "number" : "");
+      cell.dataset.label = name;
+      line.append(cell);
+    }
     body.append(line);
   }
   whole.append(head, body);
@@ -68,9 +72,10 @@ function card(row) {
 }
 
 const numeric = (name, key) => ({ name, number: true, value: (row) => short(row[key]) });
+const WAYS = { up: "rose", down: "fell" };
 const ALARMS = [
   { name: "when", value: (row) => clock(row.time) },
-  { name: "what", value: (row) => `${row.watched} goes ${row.direction}` },
+  { name: "what", value: (row) => `${row.watched} ${WAYS[row.direction] ?? "changed"}` },
   { name: "segment", value: (row) => row.segment ?? "all" },
   numeric("began near event", "since"), numeric("raised at event", "sequence"), numeric("log evidence", "log_evidence"),
 ];
@@ -85,6 +90,10 @@ function band(row, reference) {
   return { low: Math.max(0, reference.mean - width), high: reference.mean + width };
 }
 
+function worstNote({ worst_since: since }) {
+  return since ? `Since event ${short(since)}, where the change seems to begin.` : "Of the latest points.";
+}
+
 function show(snapshot) {
   tiles(snapshot.status);
   if (!snapshot.history) return;
@@ -94,6 +103,7 @@ function show(snapshot) {
   evidence.show(history.map((row) => ({ ...row, x: row.sequence, y: row.evidence })), { line: status.threshold, marks });
   table(find("alarms"), ALARMS, alarms, "None so far.");
   table(find("segments"), SEGMENTS, segments, "No points yet.");
+  find("worst-note").textContent = worstNote(snapshot);
   // A link that has the focus would lose it: leave the cards until it moves on.
   if (!find("worst").contains(document.activeElement)) {
     find("worst").replaceChildren(...(worst.length ? worst.map(card) : [made("p", "No points yet.", "empty")]));
