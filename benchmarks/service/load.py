@@ -18,7 +18,7 @@ from benchmarks.service.target import FEATURES
 
 __all__ = ["Load", "closed", "opened", "requests"]
 
-CONNECTIONS = 64
+CONNECTIONS = 128
 
 
 @dataclass

@@ -129,6 +129,20 @@ def test_the_proxy_forwards_untouched_and_scores_beside(
         until(lambda: here.monitor.total == 6.0)
 
 
+def test_a_model_server_that_hangs_up_between_requests_is_asked_again(
+    tmp_path: Path, model_server: FastAPI
+) -> None:
+    sent = b'{"inputs": []}'
+    config = plain(model_server)
+    config.timeout_keep_alive = 0
+    with served(config) as upstream, running(str(tmp_path / "m.db"), upstream=upstream) as here:
+        for _ in range(5):
+            assert here.http.post("/v2/models/toy/infer", content=sent).content == b"echo " + sent
+            time.sleep(0.02)
+    with running(str(tmp_path / "m.db"), upstream=upstream) as here:
+        assert here.http.post("/v2/models/toy/infer", content=sent).status_code == 502
+
+
 def test_a_model_server_that_is_away_is_said(tmp_path: Path) -> None:
     with running(str(tmp_path / "m.db"), upstream=f"http://127.0.0.1:{free_port()}") as here:
         answer = here.http.post("/v2/models/toy/infer", content=b"{}")

@@ -72,7 +72,8 @@ class Service:
             "/v1/events": intake.cloudevent,
             "/": intake.cloudevent,
         }
-        return Door(self._routes(), Guard(self.settings), self.settings.limits, short)
+        forward = self.proxy.forward if self.proxy else None
+        return Door(self._routes(), Guard(self.settings), self.settings.limits, short, forward)
 
     @asynccontextmanager
     async def _lifespan(self, _: FastAPI) -> AsyncIterator[None]:
@@ -87,7 +88,7 @@ class Service:
             self.live.stopping.set()
             await self.webhook.stop()
             if self.proxy is not None:
-                await self.proxy.close()
+                self.proxy.close()
             await self.pipeline.stop()
             self.watch.store.close()
 
@@ -118,7 +119,6 @@ class Service:
             _handing(self.intake.cloudevent)
         )
         if self.proxy is not None:
-            app.add_route("/v2/{rest:path}", self.proxy.forward, ["GET", "HEAD", "POST"])
             return
         for path in ("/v2/models/{model}/infer", "/v2/models/{model}/versions/{version}/infer"):
             post(path, **documented, openapi_extra=ANY, name="Take a v2 request")(

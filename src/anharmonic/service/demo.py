@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -99,10 +100,10 @@ def demo_service(store: str, settings: Settings, seed: int = 0) -> Service:
 
 
 async def _feed(service: Service, bottles: Bottles) -> None:
+    clock = asyncio.get_running_loop().time
+    due = clock()
     for rows in bottles.stream():
-        try:
+        with suppress(ServiceError):
             await service.pipeline.submit(made(rows, None, None, None))
-        except ServiceError:
-            continue
-        finally:
-            await asyncio.sleep(BATCH / RATE)
+        due = max(due + BATCH / RATE, clock() - 1.0)
+        await asyncio.sleep(due - clock())

@@ -23,6 +23,7 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 Body = Callable[[dict[str, str], bytes], Awaitable[Response]]
+Forward = Callable[[Scope, dict[str, str], bytes], Awaitable[Response]]
 
 
 class Door:
@@ -30,11 +31,20 @@ class Door:
 
     Bodies are read here, within limits on each and on all together, before anything else sees
     the request. Paths in `short` are answered at once with headers and body in hand: a
-    framework's layers would take longer than the rest.
+    framework's layers would take longer than the rest. `forward`, where there is a model server
+    behind, answers what is below /v2/.
     """
 
-    def __init__(self, app: App, guard: Guard, limits: Limits, short: dict[str, Body]) -> None:
-        self.app, self.guard, self.limits, self.short = app, guard, limits, short
+    def __init__(
+        self,
+        app: App,
+        guard: Guard,
+        limits: Limits,
+        short: dict[str, Body],
+        forward: Forward | None = None,
+    ) -> None:
+        self.app, self.guard, self.limits = app, guard, limits
+        self.short, self.forward = short, forward
         self.held = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -48,8 +58,7 @@ class Door:
             nonlocal began
             if message["type"] == "http.response.start":
                 began = True
-                more = PLAIN_HEADERS if scope["method"] == "POST" else SECURITY_HEADERS
-                message["headers"] = [*message["headers"], *more]
+                message["headers"] = [*message["headers"], *self._headers(scope)]
             await send(message)
 
         try:
@@ -64,19 +73,27 @@ class Door:
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         method, path = scope["method"], scope["path"]
         self.guard.admit(method, path, headers)
-        if method in ("GET", "HEAD"):
+        forward = self.forward if path.startswith("/v2/") else None
+        if method in ("GET", "HEAD") and not (forward and method == "GET"):
             await self.app(scope, receive, send)
             return
-        size = self._reserved(headers.get("content-length"))
+        size = self._reserved(headers.get("content-length", "0" if method == "GET" else None))
         try:
             body = await self._body(receive, size)
             short = self.short.get(path) if method == "POST" else None
-            if short is not None:
+            if forward is not None and method in ("GET", "POST"):
+                await (await forward(scope, headers, body))(scope, receive, send)
+            elif short is not None:
                 await (await short(headers, body))(scope, receive, send)
             else:
                 await self.app(scope, _repeated(body, receive), send)
         finally:
             self.held -= size
+
+    def _headers(self, scope: Scope) -> tuple[tuple[bytes, bytes], ...]:
+        if self.forward is not None and scope["path"].startswith("/v2/"):
+            return ()
+        return PLAIN_HEADERS if scope["method"] == "POST" else SECURITY_HEADERS
 
     def _reserved(self, length: str | None) -> int:
         """Room for a body that says how long it is; for one that does not, the most it may be."""

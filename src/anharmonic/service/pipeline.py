@@ -13,6 +13,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,6 +45,7 @@ class Waiting:
     events: Sequence[Event]
     answer: asyncio.Future[Answer]
     since: float
+    patient: bool
 
 
 class Pipeline:
@@ -56,6 +58,7 @@ class Pipeline:
         self.waiting: deque[Waiting] = deque()
         self.points = 0
         self.lag = 0.0
+        self._pace = 0.0
         self.stuck = False
         self.store_away = False
         self._listeners: list[Callable[[Outcome], None]] = []
@@ -68,7 +71,7 @@ class Pipeline:
         self._listeners.append(listener)
 
     async def start(self) -> None:
-        self._work = asyncio.Event()
+        self._work, self._hurry = asyncio.Event(), asyncio.Event()
         self._tasks = [asyncio.create_task(self._run()), asyncio.create_task(self._housekeep())]
 
     async def stop(self) -> None:
@@ -81,8 +84,11 @@ class Pipeline:
         self._asker.shutdown(wait=not self.stuck, cancel_futures=True)
         await asyncio.to_thread(self._writer.shutdown)
 
-    def submit(self, events: Sequence[Event]) -> asyncio.Future[Answer]:
-        """An answer to wait for, or at once a reason why there will be none."""
+    def submit(self, events: Sequence[Event], patient: bool = False) -> asyncio.Future[Answer]:
+        """An answer to wait for, or at once a reason why there will be none.
+
+        `patient` are those nobody waits for: they may be gathered for longer.
+        """
         if self.stuck:
             raise self._counted(ModelAway("the model has not answered for a while"), len(events))
         if self.points + len(events) > self.limits.waiting_points and self.waiting:
@@ -90,9 +96,11 @@ class Pipeline:
                 Overloaded(f"{self.points:,} points are waiting: send them later"), len(events)
             )
         answer = asyncio.get_running_loop().create_future()
-        self.waiting.append(Waiting(events, answer, time.monotonic()))
+        self.waiting.append(Waiting(events, answer, time.monotonic(), patient))
         self.points += len(events)
         self._work.set()
+        if not patient or self.points >= self.limits.batch_points:
+            self._hurry.set()
         return answer
 
     def _counted(self, fault: ServiceError, points: int) -> ServiceError:
@@ -116,12 +124,15 @@ class Pipeline:
             if not self.waiting:
                 self._work.clear()
                 await self._work.wait()
+            await self._gather()
             group = self._take()
+            begun = time.monotonic()
             try:
                 if self.store_away:
                     await self._in(self._writer, self.watch.store.kept, self.watch.name)
                     self.store_away = False
                 measured = await self._measured(group)
+                self._pace = time.monotonic() - begun
                 if writing is not None:
                     await writing
                 writing = asyncio.create_task(self._settled(measured)) if measured else None
@@ -131,6 +142,19 @@ class Pipeline:
                 raise
             except Exception as problem:
                 self._refuse(group, _fault(problem))
+
+    async def _gather(self) -> None:
+        """Let a few more come: a batch costs nearly as much as its first point.
+
+        Nobody waits longer for it than the last batch took to measure, nor than the limit.
+        """
+        if all(each.patient for each in self.waiting):
+            self._hurry.clear()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._hurry.wait(), self.limits.patience_seconds)
+        pause = min(self._pace, self.limits.gather_seconds)
+        if self.waiting and self.points < self.limits.batch_points:
+            await asyncio.sleep(pause - (time.monotonic() - self.waiting[0].since))
 
     async def _in(self, executor: ThreadPoolExecutor, function: Any, *arguments: Any) -> Any:
         return await asyncio.get_running_loop().run_in_executor(executor, function, *arguments)

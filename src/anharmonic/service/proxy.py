@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import MutableMapping
 from typing import Any
 
-from starlette.requests import Request
 from starlette.responses import Response
 
-from anharmonic.service.answers import answered
 from anharmonic.service.faults import ModelAway, Refused, ServiceError
-from anharmonic.service.intake import Intake
+from anharmonic.service.intake import Headers, Intake
+from anharmonic.service.upstream import Reply, Upstream, UpstreamAway
 
 __all__ = ["Proxy"]
 
 LOG = logging.getLogger("anharmonic.service")
 HOP_BY_HOP = frozenset(
     (
-        *("connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "te"),
-        *("trailer", "transfer-encoding", "upgrade", "host", "content-length"),
+        *(b"connection", b"keep-alive", b"proxy-authenticate", b"proxy-authorization", b"te"),
+        *(b"trailer", b"transfer-encoding", b"upgrade", b"host", b"content-length"),
     )
 )
 SECONDS = 60.0
@@ -28,59 +28,44 @@ class Proxy:
     """Forwards to one upstream; the answer is on its way before anything is scored."""
 
     def __init__(self, upstream: str, intake: Intake) -> None:
-        import httpx
-
         self.intake = intake
-        self.upstream = upstream.rstrip("/")
-        limits = httpx.Limits(max_connections=256, max_keepalive_connections=64)
-        self.client = httpx.AsyncClient(timeout=SECONDS, limits=limits, trust_env=False)
+        self.upstream = Upstream(upstream, SECONDS)
 
-    async def close(self) -> None:
-        await self.client.aclose()
+    def close(self) -> None:
+        self.upstream.close()
 
-    async def forward(self, request: Request) -> Response:
+    async def forward(
+        self, scope: MutableMapping[str, Any], headers: Headers, body: bytes
+    ) -> Response:
         """One request there and its answer back, bytes and status as they are."""
-        import httpx
-
-        body = await request.body()
-        headers = [(n, v) for n, v in request.headers.raw if n.decode("latin-1") not in HOP_BY_HOP]
-        raw = request.scope.get("raw_path", request.url.path.encode()).decode("latin-1")
-        query = request.scope.get("query_string", b"").decode("latin-1")
-        target = f"{self.upstream}{raw.partition('?')[0]}" + (f"?{query}" if query else "")
+        query = scope.get("query_string", b"").decode("latin-1")
+        path = scope["raw_path"].decode("latin-1").partition("?")[0]
+        passed = [pair for pair in scope["headers"] if pair[0] not in HOP_BY_HOP]
+        target = f"{path}?{query}" if query else path
         try:
-            sent = self.client.build_request(request.method, target, headers=headers, content=body)
-            answer = await self.client.send(sent, stream=True)
-            content = b"".join([part async for part in answer.aiter_raw()])
-            await answer.aclose()
-        except httpx.TimeoutException:
-            return answered(ModelAway("the model server did not answer in time"))
-        except (httpx.HTTPError, httpx.InvalidURL) as problem:
+            reply = await self.upstream.ask(scope["method"], target, passed, body)
+        except TimeoutError:
+            raise ModelAway("the model server did not answer in time") from None
+        except UpstreamAway as problem:
             LOG.warning("the model server cannot be reached: %s", problem)
-            return answered(Refused("the model server cannot be reached", 502, "upstream"))
-        if answer.status_code == 200 and request.method == "POST" and raw.endswith("/infer"):
-            self._score(request, body)
-        response = Response(content, answer.status_code)
-        response.raw_headers = [
-            *((n.lower(), v) for n, v in answer.headers.raw if n.lower() not in _LEFT_OUT),
-            (b"content-length", str(len(content)).encode()),
-        ]
-        return response
+            raise Refused("the model server cannot be reached", 502, "upstream") from None
+        if reply.status == 200 and scope["method"] == "POST" and path.endswith("/infer"):
+            self._score(headers, body)
+        return _response(reply)
 
-    def _score(self, request: Request, body: bytes) -> None:
+    def _score(self, headers: Headers, body: bytes) -> None:
         """Hand a copy over; what cannot be taken is counted, and the caller never knows."""
-        headers: dict[str, Any] = {name.lower(): value for name, value in request.headers.items()}
         try:
             events = self.intake.events_of_inference(headers, body, own_ids=True)
-            self.intake.pipeline.submit(events).add_done_callback(_looked)
+            self.intake.pipeline.submit(events, patient=True)
         except Refused as fault:
             self.intake.pipeline.metrics.skip(fault.kind, 1)
         except ServiceError:
             return
 
 
-_LEFT_OUT = frozenset(name.encode() for name in HOP_BY_HOP)
-
-
-def _looked(answer: Any) -> None:
-    if not answer.cancelled():
-        answer.exception()
+def _response(reply: Reply) -> Response:
+    response = Response(reply.body, reply.status)
+    kept = [pair for pair in reply.headers if pair[0] not in HOP_BY_HOP]
+    response.raw_headers = [*kept, (b"content-length", str(len(reply.body)).encode())]
+    return response

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 from typing import Any
 
 from anharmonic.service.api import Service
@@ -10,6 +11,7 @@ from anharmonic.service.api import Service
 __all__ = ["configured", "run"]
 
 STOPPING_SECONDS = 5
+SWITCH_SECONDS = 0.0005
 
 
 def configured(service: Service) -> Any:
@@ -25,7 +27,7 @@ def configured(service: Service) -> Any:
         date_header=False,
         proxy_headers=False,
         log_level="warning",
-        limit_concurrency=4 * service.settings.limits.batch_points,
+        limit_concurrency=service.settings.limits.connections,
         timeout_graceful_shutdown=STOPPING_SECONDS,
         backlog=1024,
     )
@@ -38,4 +40,6 @@ def run(service: Service) -> None:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     # Its own lines about every request to a webhook say nothing.
     logging.getLogger("httpx").setLevel(logging.WARNING)
+    # Requests must not wait long for a thread that measures: Python lets it run 5 ms at a time.
+    sys.setswitchinterval(SWITCH_SECONDS)
     uvicorn.Server(configured(service)).run()

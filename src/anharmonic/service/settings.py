@@ -20,9 +20,14 @@ class Limits:
     body_bytes: int = 8_000_000
     held_bytes: int = 64_000_000
     """Bodies read and not yet answered, all together."""
+    connections: int = 2_000
     waiting_points: int = 10_000
     batch_points: int = 512
     """Requests are put together until they hold this many points."""
+    gather_seconds: float = 0.015
+    """The longest a request waits for others to share its batch with."""
+    patience_seconds: float = 0.25
+    """The same for copies of a proxy's requests, which nobody waits for."""
     model_seconds: float = 30.0
     body_seconds: float = 20.0
     housekeeping_seconds: float = 30.0
