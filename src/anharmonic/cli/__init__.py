@@ -12,6 +12,7 @@ from anharmonic.cli.compare import compare_command
 from anharmonic.cli.demo import demo
 from anharmonic.cli.explain import explain_command
 from anharmonic.cli.measure import measure
+from anharmonic.cli.monitor import monitor
 from anharmonic.cli.report import report_command
 from anharmonic.cli.reproduce import reproduce
 from anharmonic.cli.search import search_command
@@ -41,6 +42,7 @@ app.command("explain")(explain_command)
 app.command("serve")(serve_command)
 app.command("export")(export_command)
 app.command("demo")(demo)
+app.add_typer(monitor, name="monitor")
 app.add_typer(reproduce, name="reproduce")
 
 

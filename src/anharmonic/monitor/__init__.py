@@ -8,7 +8,9 @@ from anharmonic.monitor.alarms import Alarm, Key, Observation
 from anharmonic.monitor.channels import Detector, river
 from anharmonic.monitor.culprits import Culprits
 from anharmonic.monitor.detector import Evidence
+from anharmonic.monitor.replaying import Replay, replay
 from anharmonic.monitor.watch import Monitor
+from anharmonic.monitor.windows import Windows
 
 __all__ = [
     "Alarm",
@@ -18,5 +20,8 @@ __all__ = [
     "Key",
     "Monitor",
     "Observation",
+    "Replay",
+    "Windows",
+    "replay",
     "river",
 ]

@@ -26,7 +26,7 @@ class Allowance:
     budgets fill up while nothing is scored, up to what one second allows.
 
     >>> int(Allowance(0.25, seed=1).allowed(np.arange(10_000), 17).sum())
-    2502
+    2522
     """
 
     def __init__(

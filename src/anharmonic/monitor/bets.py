@@ -24,7 +24,7 @@ __all__ = ["EFFECTS", "SHARES", "Bets", "averaged", "fitted_bets"]
 
 SHARES = (0.80, 0.90, 0.97)
 CLIP = (0.01, 0.99)
-EFFECTS = (0.1, 0.2, 0.4, 0.8, 1.6)
+EFFECTS = (0.1, 0.25, 0.6, 1.5)
 """Shifts of a mean that the bets are best at, in standard deviations of a block's average."""
 BOLDEST = 0.95
 FEWEST = 30
@@ -103,7 +103,7 @@ def _stakes(averages: Floats, bounds: Floats) -> Floats:
     spread = averages.std(axis=1)
     usual = np.divide(bounds, spread, out=np.zeros_like(bounds), where=spread > 0)
     # What never varied in the reference is bet on timidly, so that one surprise is no alarm.
-    return np.clip(usual[:, None] * np.array(EFFECTS), 0.01, BOLDEST)
+    return np.asarray(np.clip(usual[:, None] * np.array(EFFECTS), 0.01, BOLDEST))
 
 
 def averaged(values: Floats, block: int) -> Floats:
@@ -116,4 +116,4 @@ def averaged(values: Floats, block: int) -> Floats:
     total = parts[..., 0].copy()
     for place in range(1, block):
         total += parts[..., place]
-    return total / block
+    return np.asarray(total / block)

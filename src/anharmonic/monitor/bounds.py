@@ -14,7 +14,7 @@ from anharmonic.randomness import generator
 
 __all__ = ["clipped_mean_bound", "exceedance_bound", "mean_bound", "order_statistic"]
 
-CANDIDATES = 600
+HALVINGS = 24
 MOST = 0.9
 """Of the largest stake that cannot lose everything."""
 
@@ -61,15 +61,17 @@ def mean_bound(values: Floats, error: float, seed: int = 0) -> float:
     # A stake may depend on earlier values only.
     before = np.concatenate(([0.25], spread[:-1]))
     stakes = np.sqrt(2 * np.log(1 / error) / (len(values) * before))
-    centre = float(values.mean())
-    candidates = centre + (1 - centre) * np.linspace(0, 1, CANDIDATES) ** 2
-    kept = centre
-    for candidate in candidates[1:-1]:
+    standing, refuted = float(values.mean()), 1.0
+    # Every bet wins more against a larger candidate, so halving finds where they are refuted.
+    for _ in range(HALVINGS):
+        candidate = (standing + refuted) / 2
         safe = np.minimum(stakes, MOST / (1 - candidate))
-        if np.cumsum(np.log1p(safe * (candidate - values))).max() < np.log(1 / error):
-            kept = candidate
-    # The truth may lie between the last candidate that stands and the next.
-    return float(candidates[min(np.searchsorted(candidates, kept) + 1, CANDIDATES - 1)])
+        capital = np.cumsum(np.log1p(safe * (candidate - values)))
+        if capital.max() < np.log(1 / error):
+            standing = candidate
+        else:
+            refuted = candidate
+    return refuted
 
 
 def clipped_mean_bound(

@@ -11,7 +11,7 @@ from anharmonic.errors import MissingExtra, SettingsError
 from anharmonic.monitor.detector import Raised
 from anharmonic.protocols import Floats, Integers
 
-__all__ = ["Channel", "Detector", "DetectorFactory", "OneByOne", "river"]
+__all__ = ["Channel", "Channels", "Detector", "DetectorFactory", "OneByOne", "river"]
 
 
 class Detector(Protocol):
@@ -37,6 +37,10 @@ class Channel(Protocol):
     def feed(self, scores: Floats, rows: Integers) -> tuple[list[Raised], Floats]: ...
 
     def reset(self) -> None: ...
+
+
+Channels = dict[tuple[str, str | None], Channel]
+"""A channel for each thing watched and segment, None for all traffic."""
 
 
 class OneByOne:

@@ -54,8 +54,8 @@ class Evidence:
     """Watches a stream of numbers for a rise or a fall against a reference.
 
     `rate` is the number of scores among which one false alarm is allowed, for all directions
-    together; `confidence` is that of the reference's bounds, all of them together. `block`
-    scores are averaged before each bet; "auto" takes it from the reference's own order.
+    together; `confidence` is that of a direction's bounds, its four together. `block` scores are
+    averaged before each bet; "auto" takes it from the reference's own order.
 
     >>> random = np.random.default_rng(0)
     >>> watch = Evidence(random.exponential(size=5000), rate=100_000)
@@ -72,12 +72,12 @@ class Evidence:
         *,
         directions: Sequence[str] = ("up", "down"),
         block: int | str = "auto",
-        confidence: float = 0.95,
+        confidence: float = 0.9,
         seed: int = 0,
     ) -> None:
         known = np.asarray(reference, dtype=np.float64)
         length = block_length(known) if isinstance(block, str) else int(block)
-        error = (1 - confidence) / (len(directions) * (1 + len(SHARES)))
+        error = (1 - confidence) / (1 + len(SHARES))
         bets = (fitted_bets(known, DIRECTIONS[way], length, error, seed) for way in directions)
         self._settle(rate, length, tuple(bets))
 
@@ -144,7 +144,7 @@ class Evidence:
             lasts = numbers[self.block - 1 : whole : self.block]
             self._cross(history, logs[:, 1:], lasts, raised)
         left = len(every) - whole
-        waiting, waiting_rows = old.waiting.copy(), old.waiting_rows.copy()
+        waiting, waiting_rows = np.zeros_like(old.waiting), np.zeros_like(old.waiting_rows)
         waiting[:left], waiting_rows[:left] = every[whole:], numbers[whole:]
         self.state = State(sums, waiting, waiting_rows, left, old.steps + whole // self.block)
         return logs[:, (old.held + 1 + np.arange(len(scores))) // self.block]

@@ -26,7 +26,8 @@ from anharmonic.stability import nstep_robustness
 
 __all__ = ["STEPS", "Sight", "Watch", "Watched", "chosen_watch", "settled"]
 
-Watched = Literal["gamma", "flip", "confidence", "margin"] | Callable[[Any], Any]
+Watched = str | Callable[[Any], Any]
+"""One of `NAMES`, or a function from points to numbers."""
 Watch = Watched | Sequence[Watched] | Mapping[str, Watched]
 NAMES = ("gamma", "flip", "confidence", "margin")
 STEPS = 25

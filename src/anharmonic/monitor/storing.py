@@ -1,13 +1,10 @@
-"""A monitor as bytes: its state alone, or all that it learned from the reference. No pickle."""
+"""A monitor in a file: all that it learned from the reference, and where it stands. No pickle."""
 
 from __future__ import annotations
 
-import io
-import json
 import os
-from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 
@@ -15,112 +12,17 @@ from anharmonic import balls, models
 from anharmonic.errors import InputError, SettingsError
 from anharmonic.files import whole_file
 from anharmonic.moments import Estimate
-from anharmonic.monitor.alarms import Alarm, Key
 from anharmonic.monitor.bets import Bets
-from anharmonic.monitor.channels import Channel
-from anharmonic.monitor.detector import Evidence, State
+from anharmonic.monitor.channels import Channels
+from anharmonic.monitor.detector import Evidence
 from anharmonic.monitor.measuring import Sight, Watch, Watched, chosen_watch
-from anharmonic.monitor.sums import Sums
+from anharmonic.monitor.packing import FORMAT, own, read, written
 from anharmonic.protocols import Floats
 
 if TYPE_CHECKING:
     from anharmonic.monitor.watch import Monitor
 
-__all__ = ["Kept", "load", "packed", "save", "unpacked"]
-
-FORMAT = 1
-Channels = dict[tuple[str, str | None], Channel]
-
-
-class Kept(NamedTuple):
-    """What changes as a stream goes by, besides the evidence."""
-
-    seen: int
-    scored: int
-    skipped: Counter[str]
-    raised: dict[Key, Alarm]
-
-
-def packed(
-    channels: Channels, seen: int, scored: int, skipped: Counter[str], raised: dict[Key, Alarm]
-) -> bytes:
-    """State of the detectors and the counts."""
-    arrays: dict[str, Any] = {}
-    for place, channel in enumerate(channels.values()):
-        arrays |= _state_arrays(f"{place}", _own(channel).state)
-    about = {
-        "format": FORMAT,
-        "channels": [list(name) for name in channels],
-        "seen": seen,
-        "scored": scored,
-        "skipped": dict(skipped),
-        "alarms": [alarm.plain() for alarm in raised.values()],
-    }
-    return _written(arrays, about)
-
-
-def unpacked(state: bytes, channels: Channels) -> Kept:
-    """Put the detectors into the state that was packed; the counts come back."""
-    arrays, about = _read(io.BytesIO(state), "the state")
-    if about.get("channels") != [list(name) for name in channels]:
-        raise SettingsError("the state is of a monitor that watches something else")
-    states = {}
-    for place, channel in enumerate(channels.values()):
-        found, now = _state_of(f"{place}", arrays), _own(channel).state
-        if found.waiting.shape != now.waiting.shape or found.sums[1].shape != now.sums[1].shape:
-            raise SettingsError("the state is of a monitor that was fitted otherwise")
-        states[place] = found
-    for place, channel in enumerate(channels.values()):
-        _own(channel).state = states[place]
-    alarms = [Alarm(**each) for each in about["alarms"]]
-    raised = {alarm.key: alarm for alarm in alarms}
-    return Kept(about["seen"], about["scored"], Counter(about["skipped"]), raised)
-
-
-def _own(channel: Channel) -> Evidence:
-    if not isinstance(channel, Evidence):
-        raise SettingsError("a foreign detector cannot be stored: use detector='evidence'")
-    return channel
-
-
-def _state_arrays(name: str, state: State) -> dict[str, Any]:
-    return {
-        f"{name}.begun": state.sums.begun,
-        f"{name}.product": state.sums.product,
-        f"{name}.parts": state.sums.parts,
-        f"{name}.waiting": state.waiting,
-        f"{name}.rows": state.waiting_rows,
-        f"{name}.counts": np.array([state.held, state.steps], dtype=np.int64),
-    }
-
-
-def _state_of(name: str, arrays: dict[str, Any]) -> State:
-    sums = Sums(*(arrays[f"{name}.{part}"] for part in ("begun", "product", "parts")))
-    held, steps = arrays[f"{name}.counts"].tolist()
-    return State(sums, arrays[f"{name}.waiting"], arrays[f"{name}.rows"], held, steps)
-
-
-def _written(arrays: dict[str, Any], about: dict[str, Any]) -> bytes:
-    stream = io.BytesIO()
-    text = np.frombuffer(json.dumps(about).encode(), dtype=np.uint8)
-    np.savez(stream, about=text, **arrays)
-    return stream.getvalue()
-
-
-def _read(source: Any, what: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    try:
-        with np.load(source, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-        about = json.loads(arrays.pop("about").tobytes())
-    except (OSError, ValueError, KeyError, EOFError) as problem:
-        raise InputError(f"{what} was not written by a Monitor: use what save or state gave") from (
-            problem
-        )
-    except Exception as problem:  # zipfile's own errors have no common ancestor
-        raise InputError(f"{what} is damaged: {problem}") from problem
-    if about["format"] > FORMAT:
-        raise InputError(f"{what} was written by a newer version: upgrade anharmonic")
-    return arrays, about
+__all__ = ["Parts", "load", "save"]
 
 
 def save(monitor: Monitor, path: str | os.PathLike[str], memory: int) -> Path:
@@ -135,7 +37,7 @@ def save(monitor: Monitor, path: str | os.PathLike[str], memory: int) -> Path:
     for name, scores in monitor.reference.items():
         arrays[f"reference.{name}"] = scores
     for place, channel in enumerate(monitor.channels.values()):
-        for way, bets in enumerate(_own(channel).bets):
+        for way, bets in enumerate(own(channel).bets):
             for part in ("thresholds", "bounds", "stakes"):
                 arrays[f"{place}.{way}.{part}"] = getattr(bets, part)
     ball = sight.ball
@@ -143,7 +45,7 @@ def save(monitor: Monitor, path: str | os.PathLike[str], memory: int) -> Path:
     arrays["ball"] = ball.vectors()[:: 2 if ball.paired else 1]
     about = {"format": FORMAT, "memory": memory, **_settings(monitor, ball)}
     with whole_file(path) as temporary:
-        Path(temporary).write_bytes(_written(arrays, about))
+        Path(temporary).write_bytes(written(arrays, about))
     return Path(path)
 
 
@@ -172,11 +74,11 @@ def _settings(monitor: Monitor, ball: balls.Directions) -> dict[str, Any]:
         "channels": [
             {
                 "name": list(name),
-                "rate": _own(channel).rate,
-                "block": _own(channel).block,
+                "rate": own(channel).rate,
+                "block": own(channel).block,
                 "bets": [
                     {"sign": bets.sign, "low": bets.low, "high": bets.high}
-                    for bets in _own(channel).bets
+                    for bets in own(channel).bets
                 ],
             }
             for name, channel in monitor.channels.items()
@@ -205,7 +107,7 @@ def load(path: str | os.PathLike[str], model: Any, watch: Watch | None) -> tuple
     file = Path(path)
     if not file.is_file():
         raise InputError(f"there is no file {file}: give what Monitor.save wrote")
-    arrays, about = _read(file, str(file))
+    arrays, about = read(file, str(file))
     things = _watched(about["watch"], watch)
     channels: Channels = {}
     for place, each in enumerate(about["channels"]):

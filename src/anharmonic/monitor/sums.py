@@ -58,7 +58,7 @@ def added(
     factors[:, here] = multipliers
     if before:
         factors[:, before - 1] = sums.product
-    products = np.cumprod(factors.reshape(bets, periods, PERIOD), axis=2)
+    products: Floats = np.multiply.accumulate(factors.reshape(bets, periods, PERIOD), axis=2)
     parts = np.zeros((2, bets, periods * PERIOD))
     inverse = np.ones((bets, periods, PERIOD))
     np.divide(1.0, products[..., :-1], out=inverse[..., 1:])
