@@ -1,4 +1,4 @@
-"""`python -m benchmarks.service [load] [kills] [proxy]`."""
+"""`python -m benchmarks.service [load] [kills] [proxy] [fuzz]`."""
 
 from benchmarks.service import main
 
