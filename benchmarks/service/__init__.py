@@ -64,6 +64,5 @@ def main() -> bool:
             "proxy": lambda: added(folder),
             "fuzz": lambda: unharmed(folder),
         }
-        return all([parts[each]() for each in chosen])
-
-
+        met = [parts[each]() for each in chosen]
+    return all(met)

@@ -58,7 +58,7 @@ def _checked(address: str, folder: Path, acknowledged: set[str], kills: int) -> 
     exact = kept.state is not None and kept.state[MARK:] == monitor.state()
     good = bool(acknowledged) and not lost and not twice and not gaps and exact
     print(
-        f"{kills} kills during load: {len(acknowledged):,} events acknowledged, {len(rows):,} kept, "
+        f"{kills} kills during load: {len(acknowledged):,} acknowledged, {len(rows):,} kept, "
         f"{len(lost)} lost, {twice} twice; detectors {'exactly' if exact else 'NOT'} where the "
         f"kept scores lead: {'met' if good else 'MISSED'}"
     )

@@ -42,7 +42,9 @@ class Load:
 
 def requests(count: int, prefix: str, path: str = "/v1/observe") -> list[tuple[str, bytes]]:
     """Requests of one point each, with their ids."""
-    points = np.random.default_rng(zlib.crc32(prefix.encode())).normal(size=(count, FEATURES)).round(6)
+    points = (
+        np.random.default_rng(zlib.crc32(prefix.encode())).normal(size=(count, FEATURES)).round(6)
+    )
     made = []
     for place, values in enumerate(points.tolist()):
         name = f"{prefix}-{place}"
@@ -100,7 +102,8 @@ def closed(port: int, seconds: float, made: Any = None) -> Load:
 
     def free(caller: Caller) -> None:
         if waiting and time.perf_counter() < end:
-            caller.send(*waiting.popleft(), time.perf_counter())
+            name, request = waiting.popleft()
+            caller.send(name, request, time.perf_counter())
 
     end = time.perf_counter() + seconds
     _measured(port, load, free, seconds, None)
@@ -122,7 +125,8 @@ def opened(
 
     def give() -> None:
         while idle and due and waiting:
-            idle.popleft().send(*waiting.popleft(), due.popleft())
+            name, request = waiting.popleft()
+            idle.popleft().send(name, request, due.popleft())
 
     async def pace() -> None:
         begun = time.perf_counter()

@@ -78,7 +78,9 @@ def added(folder: Path) -> bool:
 def _told(direct: list[float], through: list[float], failed: int) -> bool:
     quantiles = (0.5, 0.9, 0.99)
     extra = [float(np.quantile(through, q) - np.quantile(direct, q)) for q in quantiles]
-    words = ", ".join(f"p{100 * q:g} {e * 1e3:.2f} ms" for q, e in zip(quantiles, extra, strict=True))
+    words = ", ".join(
+        f"p{100 * q:g} {e * 1e3:.2f} ms" for q, e in zip(quantiles, extra, strict=True)
+    )
     good = extra[-1] < BAR and not failed
     print(
         f"the proxy at {RATE} requests/s, all scored, adds: {words} "

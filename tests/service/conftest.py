@@ -34,7 +34,9 @@ class Postgres:
 
     def _run(self, program: str, *arguments: str) -> None:
         command = [str(self.programs / program), *arguments]
-        subprocess.run(command, user=self.user, check=True, capture_output=True, cwd="/", timeout=60)
+        subprocess.run(
+            command, user=self.user, check=True, capture_output=True, cwd="/", timeout=60
+        )
 
     def start(self) -> None:
         settings = f"-p {self.port} -k {self.folder} -c listen_addresses=127.0.0.1"

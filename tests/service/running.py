@@ -55,11 +55,18 @@ class Running:
 
 
 @contextmanager
-def running(address: str, monitor: Any = None, reference: Any = REFERENCE, **settings: Any) -> Iterator[Running]:
+def running(
+    address: str, monitor: Any = None, reference: Any = REFERENCE, **settings: Any
+) -> Iterator[Running]:
     """A service over a store."""
     port = free_port()
     watched = StandIn() if monitor is None else monitor
-    watch = Watch(watched, reference, Store(address), "toy", "1")
+    store = Store(address)
+    try:
+        watch = Watch(watched, reference, store, "toy", "1")
+    except BaseException:
+        store.close()
+        raise
     service = Service(watch, Settings(port=port, **settings))
     with served(configured(service)) as url:
         here = Running(service, url, watched)

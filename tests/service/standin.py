@@ -47,7 +47,9 @@ class StandIn:
         self.queries += 17 * len(values)
         return {"gamma": values}
 
-    def observed(self, points: Any, scores: dict[str, Any], segments: Any = None, reasons: Any = None) -> Any:
+    def observed(
+        self, points: Any, scores: dict[str, Any], segments: Any = None, reasons: Any = None
+    ) -> Any:
         before = self.alarm
         values = scores["gamma"]
         trace = self.total + np.cumsum(np.nan_to_num(values))
@@ -73,6 +75,9 @@ class StandIn:
         return SimpleNamespace(
             scores=scores, evidence=self.evidence, alarms=new, trace={key: trace}
         )
+
+    def reset(self) -> None:
+        self.total = 0.0
 
     def state(self) -> bytes:
         return json.dumps([self.seen, self.scored, self.total]).encode()

@@ -13,9 +13,10 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from anharmonic.errors import SettingsError
 from anharmonic.service.retention import Retention
 from anharmonic.service.settings import Limits
-from tests.service.running import Running, running
+from tests.service.running import REFERENCE, Running, running
 
 
 @pytest.fixture
@@ -73,6 +74,29 @@ def test_a_service_goes_on_where_it_stopped(tmp_path: Path, address: str) -> Non
         assert second.observe([[30.0, 0, 0]], ids=["a"]).json()["duplicates"] == 1
         second.observe([[80.0, 0, 0]])
         assert second.http.get("/v1/alarms").json()["alarms"][0]["sequence"] == 2
+
+
+def test_a_reset_clears_alarms_and_is_remembered(address: str) -> None:
+    with running(address) as here:
+        here.observe([[200.0, 0, 0]])
+        assert here.http.get("/v1/status").json()["alarm"] is True
+        assert here.http.post("/v1/reset").json() == {"alarm": False}
+        assert here.http.get("/v1/status").json()["log_evidence"] == 0.0
+        assert b'gamma_alarm{model="toy",version="1"} 0.0' in here.http.get("/metrics").content
+        here.observe([[3.0, 0, 0]])
+    with running(address) as again:
+        assert again.monitor.total == 3.0
+        assert len(again.http.get("/v1/alarms").json()["alarms"]) == 1
+        again.observe([[200.0, 0, 0]])
+        assert len(again.http.get("/v1/alarms").json()["alarms"]) == 2
+
+
+def test_another_reference_under_the_same_name_is_refused(tmp_path: Path) -> None:
+    store = str(tmp_path / "m.db")
+    with running(store) as here:
+        here.observe([[1.0, 0, 0]])
+    with pytest.raises(SettingsError, match="--version"), running(store, reference=REFERENCE + 1):
+        pass
 
 
 def test_two_services_share_a_store_without_harm(address: str) -> None:

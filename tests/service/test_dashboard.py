@@ -64,7 +64,7 @@ def test_the_first_answer_has_everything_without_a_script(service: Running) -> N
     service.observe([[200.0, 2, 3]], ids=["<script>"])
     text = service.http.get("/").text
     assert "&lt;script&gt;" in text
-    assert "<td data-label=\"what\">gamma rose</td>" in text
+    assert '<td data-label="what">gamma rose</td>' in text
     assert ">Alarm<" in text
 
 
@@ -84,7 +84,9 @@ def test_it_fits_a_phone_and_keys_read_the_chart(
     reached = set()
     for _ in range(12):
         page.keyboard.press("Tab")
-        reached.add(page.evaluate("document.activeElement.id || document.activeElement.textContent"))
+        reached.add(
+            page.evaluate("document.activeElement.id || document.activeElement.textContent")
+        )
     assert {"gamma-chart", "evidence-chart", "metrics"} <= reached
     page.locator("#gamma-chart").focus()
     page.keyboard.press("End")

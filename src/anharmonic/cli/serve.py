@@ -85,7 +85,7 @@ def serve_command(
         radius=radius_value(radius),
         false_alarms=false_alarms,
         segment=segment,
-        watch=split(watch) or "gamma",  # type: ignore[arg-type]
+        watch=split(watch) or "gamma",
         score=_number_or_text(score),
         directions=directions,
         seed=seed,

@@ -118,6 +118,13 @@ class Service:
         post("/v1/events", **documented, openapi_extra=ANY, name="Take CloudEvents")(
             _handing(self.intake.cloudevent)
         )
+
+        @app.post("/v1/reset", responses=PROBLEMS)
+        async def reset() -> dict[str, Any]:
+            """Clear alarms and evidence and watch on, once somebody has looked; all is kept."""
+            await self.pipeline.reset()
+            return {"alarm": False}
+
         if self.proxy is not None:
             return
         for path in ("/v2/models/{model}/infer", "/v2/models/{model}/versions/{version}/infer"):
@@ -165,7 +172,9 @@ class Service:
 
             return StreamingResponse(all_events(), media_type="text/event-stream")
 
-        @app.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
+        @app.get(
+            "/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}}
+        )
         async def metrics() -> Response:
             """What Prometheus reads."""
             kind = "text/plain; version=0.0.4; charset=utf-8"

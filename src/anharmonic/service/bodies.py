@@ -16,9 +16,7 @@ from anharmonic.service.records import Cell, Event
 __all__ = ["Id", "Observe", "Observed", "events_of_arrow", "events_of_json", "made", "problems"]
 
 MOST_POINTS = 10_000
-Id = Annotated[
-    str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")
-]
+Id = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
 Value = FiniteFloat | bool | Annotated[str, StringConstraints(max_length=10_000)] | None
 Moment = Annotated[float, Field(ge=-1e11, le=1e11, allow_inf_nan=False)]
 
@@ -82,7 +80,7 @@ def made(
     now = time.time()
     return [
         Event(
-            (ids and ids[place]) or uuid.uuid4().hex,
+            (ids[place] if ids else None) or uuid.uuid4().hex,
             values,
             now if times is None or times[place] is None else float(times[place] or 0.0),
             segments[place] if segments else None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any
 
 from starlette.responses import Response
@@ -40,7 +40,7 @@ class Door:
         app: App,
         guard: Guard,
         limits: Limits,
-        short: dict[str, Body],
+        short: Mapping[str, Body],
         forward: Forward | None = None,
     ) -> None:
         self.app, self.guard, self.limits = app, guard, limits
@@ -70,7 +70,9 @@ class Door:
             return
 
     async def _enter(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        headers = {
+            name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
+        }
         method, path = scope["method"], scope["path"]
         self.guard.admit(method, path, headers)
         forward = self.forward if path.startswith("/v2/") else None

@@ -1,11 +1,11 @@
 """What the service can meet, and the HTTP answer it gives.
 
-    ServiceError
-    ├── StoreAway     503: the database cannot be reached, is full or is locked
-    ├── Moved         (inside) another service wrote first: read where things stand, try again
-    ├── Overloaded    429: more waits than may
-    ├── ModelAway     503: the model does not answer in time
-    └── Refused       4xx: the request cannot be taken
+ServiceError
+├── StoreAway     503: the database cannot be reached, is full or is locked
+├── Moved         (inside) another service wrote first: read where things stand, try again
+├── Overloaded    429: more waits than may
+├── ModelAway     503: the model does not answer in time
+└── Refused       4xx: the request cannot be taken
 """
 
 from __future__ import annotations

@@ -78,7 +78,9 @@ class Form:
             return np.array(rows, dtype=np.float64).reshape(len(rows), *self.shape)
         backend = self.table.implementation
         columns = [
-            nw.new_series(name, values, None if numeric else self.table[name].dtype, backend=backend)
+            nw.new_series(
+                name, values, None if numeric else self.table[name].dtype, backend=backend
+            )
             for name, numeric, values in zip(self.columns, self.numeric, _turned(rows), strict=True)
         ]
         return nw.to_native(columns[0].to_frame().with_columns(*columns[1:]))

@@ -75,7 +75,7 @@ def _tensors(inputs: list[Json], tail: bytes) -> dict[str, Any]:
     found = {}
     for each in inputs:
         name, datatype, shape = each.get("name"), each.get("datatype"), each.get("shape")
-        if not isinstance(name, str) or datatype not in DATATYPES:
+        if not (isinstance(name, str) and isinstance(datatype, str) and datatype in DATATYPES):
             raise Refused("an input needs a name and a datatype of the protocol")
         if not isinstance(shape, list) or not all(type(n) is int and 0 <= n < 1e9 for n in shape):
             raise Refused(f"input {name[:40]!r} needs a shape of whole numbers")

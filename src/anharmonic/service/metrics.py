@@ -53,9 +53,7 @@ class Metrics:
         self.threshold.set(float(watch.monitor.threshold))
         self.alarming.set(float(bool(watch.monitor.alarm)))
 
-    def _made(
-        self, kind: Any, name: str, about: str, labels: tuple[str, ...], **more: Any
-    ) -> Any:
+    def _made(self, kind: Any, name: str, about: str, labels: tuple[str, ...], **more: Any) -> Any:
         return kind(name, about, labels, registry=self.registry, **more)
 
     def _plain(self, kind: Any, name: str, about: str, **more: Any) -> Any:
@@ -86,6 +84,14 @@ class Metrics:
         for alarm in outcome.alarms:
             self.alarms.labels(**self._labels, segment=self._segment(alarm.segment)).inc()
         self.alarming.set(float(outcome.alarm))
+        self._tell_evidence()
+
+    def cleared(self) -> None:
+        """Alarms and evidence were cleared."""
+        self.alarming.set(0.0)
+        self._tell_evidence()
+
+    def _tell_evidence(self) -> None:
         largest: dict[str, float] = {}
         for key, log in self.watch.evidence.items():
             if math.isfinite(log):

@@ -103,6 +103,11 @@ class Pipeline:
             self._hurry.set()
         return answer
 
+    async def reset(self) -> None:
+        """Clear alarms and evidence, between two batches."""
+        await self._in(self._writer, self.watch.reset)
+        self.metrics.cleared()
+
     def _counted(self, fault: ServiceError, points: int) -> ServiceError:
         self.metrics.skip(fault.kind, points)
         return fault

@@ -19,7 +19,7 @@ def configured(service: Service) -> Any:
     import uvicorn
 
     return uvicorn.Config(
-        service.app,  # type: ignore[arg-type]
+        service.app,
         host=service.settings.host,
         port=service.settings.port,
         access_log=False,

@@ -96,6 +96,26 @@ class Watch:
             self._allowance.spent(len(chosen), time.perf_counter() - begun)
         return scores
 
+    def reset(self) -> None:
+        """Clear alarms and evidence, and write that; what was observed stays."""
+        for _ in range(ATTEMPTS):
+            try:
+                self.monitor.reset()
+                state = self.monitor.state()
+                nothing = Batch(
+                    self.name, self.sequence, time.time(), self._mark + state, (), (), ()
+                )
+                self.store.append(nothing)
+            except Moved:
+                self._begin()
+            except BaseException:
+                self.monitor.restore(self.state)
+                raise
+            else:
+                self.state, self.evidence = state, self.monitor.evidence
+                return
+        raise Moved("another service keeps writing to this store: give each its own")
+
     def settle(self, events: Sequence[Event], scores: Scored) -> Outcome:
         """Feed the detectors and write it all, or change nothing and raise."""
         for _ in range(ATTEMPTS):
@@ -117,7 +137,9 @@ class Watch:
         if not fresh:
             return Outcome(told, [], np.empty(0), [], bool(self.monitor.alarm))
         try:
-            outcome = self._written(fresh, {name: each[rows] for name, each in scores.items()}, told)
+            outcome = self._written(
+                fresh, {name: each[rows] for name, each in scores.items()}, told
+            )
         except BaseException:
             self.monitor.restore(self.state)
             raise
@@ -162,7 +184,9 @@ class Watch:
         return fresh, labels if any(labels) else None
 
     def _raised(self, alarm: Any, shift: int, now: float) -> Raised:
-        where = f"{self.name}|{alarm.watched}|{alarm.segment}|{alarm.direction}|{alarm.at + shift + 1}"
+        where = (
+            f"{self.name}|{alarm.watched}|{alarm.segment}|{alarm.direction}|{alarm.at + shift + 1}"
+        )
         return Raised(
             id=str(uuid.uuid5(ALARMS, where)),
             sequence=int(alarm.at + shift + 1),

@@ -71,8 +71,7 @@ class Webhook:
         """An outcome of the pipeline; alarms in it are told."""
         for alarm in outcome.alarms:
             LOG.warning(
-                "alarm %s: %s %s%s since event %d, seen at event %d "
-                "(log evidence %.2f, line %.2f)",
+                "alarm %s: %s %s%s since event %d, seen at event %d (log evidence %.2f, line %.2f)",
                 alarm.id,
                 alarm.watched,
                 WAYS.get(alarm.direction, "changed"),
