@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -77,22 +78,22 @@ def serve_command(
     )
     asked = load(model, output, trust)
     points = chosen(read_data(reference), columns, drop)
-    kept = service.Store(store)
-    tell(f"measuring {len(points):,} reference points …")
-    monitor = Monitor(
-        asked,
-        points,
-        radius=radius_value(radius),
-        false_alarms=false_alarms,
-        segment=segment,
-        watch=split(watch) or "gamma",
-        score=_number_or_text(score),
-        directions=directions,
-        seed=seed,
-    )
-    watched = service.Watch(monitor, points, kept, name or asked.name, version)
-    tell(f"watching {watched.name} on http://{host}:{port}/ (Ctrl-C stops it)")
-    service.run(service.Service(watched, settings))
+    with closing(service.Store(store)) as kept:
+        tell(f"measuring {len(points):,} reference points …")
+        monitor = Monitor(
+            asked,
+            points,
+            radius=radius_value(radius),
+            false_alarms=false_alarms,
+            segment=segment,
+            watch=split(watch) or "gamma",
+            score=_number_or_text(score),
+            directions=directions,
+            seed=seed,
+        )
+        watched = service.Watch(monitor, points, kept, name or asked.name, version)
+        tell(f"watching {watched.name} on http://{host}:{port}/ (Ctrl-C stops it)")
+        service.run(service.Service(watched, settings))
 
 
 def export_command(
@@ -102,11 +103,8 @@ def export_command(
 ) -> None:
     """Write what a service has kept to a Parquet file."""
     service = service_room()
-    kept = service.Store(store)
-    try:
+    with closing(service.Store(store)) as kept:
         many = service.export(kept, out, split(columns) or ())
-    finally:
-        kept.close()
     tell(f"{many:,} events are in {out}")
 
 

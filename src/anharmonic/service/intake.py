@@ -64,11 +64,11 @@ class Intake:
 
     async def _answer(self, events: Sequence[Event]) -> Response:
         answer = await self.pipeline.submit(events)
-        again = sum(each.duplicate for each in answer.told)
+        new = len({each.id for each in answer.told if not each.duplicate})
         return Json(
             {
-                "accepted": len(events) - again,
-                "duplicates": again,
+                "accepted": new,
+                "duplicates": len(events) - new,
                 "ids": [each.id for each in answer.told],
                 "scores": [each.score for each in answer.told],
                 "alarm": answer.alarm,

@@ -12,7 +12,6 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -25,10 +24,12 @@ from anharmonic.service.metrics import Metrics
 from anharmonic.service.records import Event, Told
 from anharmonic.service.retention import Retention
 from anharmonic.service.settings import Limits
+from anharmonic.service.threads import Worker
 from anharmonic.service.watching import Outcome, Scored, Watch
 
 __all__ = ["Answer", "Pipeline"]
 
+STOPPING_SECONDS = 3.0
 LOG = logging.getLogger("anharmonic.service")
 
 
@@ -57,13 +58,14 @@ class Pipeline:
         self.watch, self.metrics, self.limits, self.retention = watch, metrics, limits, retention
         self.waiting: deque[Waiting] = deque()
         self.points = 0
+        wide = len(watch.form.columns)
+        self._most = min(limits.waiting_points, max(1, limits.waiting_values // wide))
         self.lag = 0.0
         self._pace = 0.0
         self.stuck = False
         self.store_away = False
         self._listeners: list[Callable[[Outcome], None]] = []
-        self._asker = ThreadPoolExecutor(1, "model")
-        self._writer = ThreadPoolExecutor(1, "store")
+        self._asker, self._writer = Worker("model"), Worker("store")
         self._tasks: list[asyncio.Task[None]] = []
 
     def listen(self, listener: Callable[[Outcome], None]) -> None:
@@ -80,9 +82,8 @@ class Pipeline:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._refuse_all(StoreAway("the service is stopping: send it again"))
-        # A model that hangs must not keep the service from ending.
-        self._asker.shutdown(wait=not self.stuck, cancel_futures=True)
-        await asyncio.to_thread(self._writer.shutdown)
+        for worker in (self._asker, self._writer):
+            await asyncio.to_thread(worker.stop, STOPPING_SECONDS)
 
     def submit(self, events: Sequence[Event], patient: bool = False) -> asyncio.Future[Answer]:
         """An answer to wait for, or at once a reason why there will be none.
@@ -91,7 +92,7 @@ class Pipeline:
         """
         if self.stuck:
             raise self._counted(ModelAway("the model has not answered for a while"), len(events))
-        if self.points + len(events) > self.limits.waiting_points and self.waiting:
+        if self.waiting and self.points + len(events) > self._most:
             raise self._counted(
                 Overloaded(f"{self.points:,} points are waiting: send them later"), len(events)
             )
@@ -105,7 +106,7 @@ class Pipeline:
 
     async def reset(self) -> None:
         """Clear alarms and evidence, between two batches."""
-        await self._in(self._writer, self.watch.reset)
+        await self._writer.do(self.watch.reset)
         self.metrics.cleared()
 
     def _counted(self, fault: ServiceError, points: int) -> ServiceError:
@@ -134,7 +135,7 @@ class Pipeline:
             begun = time.monotonic()
             try:
                 if self.store_away:
-                    await self._in(self._writer, self.watch.store.kept, self.watch.name)
+                    await self._writer.do(lambda: self.watch.store.kept(self.watch.name))
                     self.store_away = False
                 measured = await self._measured(group)
                 self._pace = time.monotonic() - begun
@@ -161,9 +162,6 @@ class Pipeline:
         if self.waiting and self.points < self.limits.batch_points:
             await asyncio.sleep(pause - (time.monotonic() - self.waiting[0].since))
 
-    async def _in(self, executor: ThreadPoolExecutor, function: Any, *arguments: Any) -> Any:
-        return await asyncio.get_running_loop().run_in_executor(executor, function, *arguments)
-
     async def _measured(self, group: list[Waiting]) -> list[tuple[list[Waiting], Scored]]:
         """Scores; a request that the model cannot take does not spoil the others."""
         begun = time.perf_counter()
@@ -181,7 +179,7 @@ class Pipeline:
         return [(group, scores)]
 
     async def _asked(self, events: list[Event]) -> Scored:
-        asking = asyncio.ensure_future(self._in(self._asker, self.watch.measured, events))
+        asking = self._asker.do(lambda: self.watch.measured(events))
         done, _ = await asyncio.wait([asking], timeout=self.limits.model_seconds)
         if done:
             scores: Scored = asking.result()
@@ -203,7 +201,7 @@ class Pipeline:
         parts = [scores for _, scores in measured]
         scores = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
         try:
-            outcome: Outcome = await self._in(self._writer, self.watch.settle, events, scores)
+            outcome: Outcome = await self._writer.do(lambda: self.watch.settle(events, scores))
         except Exception as problem:
             self.store_away = isinstance(problem, StoreAway)
             self._refuse(group, _fault(problem))
@@ -235,10 +233,13 @@ class Pipeline:
             return
         while True:
             try:
-                gone = await self._in(
-                    self._writer, self.retention.apply, self.watch.store, time.time()
+                gone = await self._writer.do(
+                    lambda: self.retention.apply(self.watch.store, time.time())
                 )
             except StoreAway:
+                gone = 0
+            except Exception:
+                LOG.exception("old events could not be forgotten")
                 gone = 0
             await asyncio.sleep(0.05 if gone else self.limits.housekeeping_seconds)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sqlalchemy import delete, desc, func, select, text
+from sqlalchemy import delete, desc, func, select
 
 from anharmonic.service.reading import Reading
 from anharmonic.service.schema import events
@@ -40,7 +40,9 @@ class Retention:
         with store.writing() as connection:
             gone = connection.execute(delete(events).where(events.c.sequence <= last)).rowcount
             if store.engine.dialect.name == "sqlite":
-                connection.execute(text("PRAGMA incremental_vacuum"))
+                # It frees a page for every row that is fetched.
+                driver = connection.connection.driver_connection
+                driver.execute("PRAGMA incremental_vacuum").fetchall()  # type: ignore[union-attr]
         return int(gone)
 
     def _too_old(self, store: Store, now: float) -> int:

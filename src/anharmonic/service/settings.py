@@ -22,6 +22,8 @@ class Limits:
     """Bodies read and not yet answered, all together."""
     connections: int = 2_000
     waiting_points: int = 10_000
+    waiting_values: int = 4_000_000
+    """What waits has at most so many points, and at most so many features in all."""
     batch_points: int = 512
     """Requests are put together until they hold this many points."""
     gather_seconds: float = 0.015
