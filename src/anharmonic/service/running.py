@@ -11,7 +11,7 @@ from anharmonic.service.api import Service
 __all__ = ["configured", "run"]
 
 STOPPING_SECONDS = 5
-SWITCH_SECONDS = 0.0005
+SWITCH_SECONDS = 0.0001
 
 
 def configured(service: Service) -> Any:
