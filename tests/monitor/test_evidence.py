@@ -181,6 +181,8 @@ def test_blocks_come_from_the_references_memory():
 def test_a_reference_that_is_too_small_says_so():
     with pytest.raises(PointsError, match="at least 30"):
         Evidence(np.arange(10.0))
+    with pytest.raises(PointsError, match="not finite"):
+        Evidence(np.append(np.arange(100.0), np.nan))
 
 
 def test_rivers_detectors_stand_behind_the_same_method():

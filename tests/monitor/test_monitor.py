@@ -275,6 +275,24 @@ def test_a_replay_tells_what_would_have_been_raised(watch):
     assert len(found.to_frame()) == 1600
 
 
+def test_columns_that_may_not_move_stay(reference, tmp_path):
+    table = pd.DataFrame(reference, columns=["a", "b"]).assign(code=np.arange(1500) % 3)
+    asked = []
+
+    def model(rows):
+        asked.append(set(rows["code"]))
+        return rows["a"].to_numpy() ** 2
+
+    watch = ah.Monitor(model, table, moving=["a", "b"])
+    assert watch.sight.columns == ("a", "b")
+    before = watch.measured(table[:5])
+    again = ah.Monitor.load(watch.save(tmp_path / "monitor.npz"), model)
+    assert again.measured(table[:5])["gamma"].tolist() == before["gamma"].tolist()
+    assert set.union(*asked) == {0, 1, 2}
+    with pytest.raises(PointsError, match="moving="):
+        ah.Monitor(model, ah.regions.points(table))
+
+
 @pytest.mark.parametrize("text", ["often", "1 per 0", "0 per 5", 0.5])
 def test_rates_that_mean_nothing_are_refused(reference, text):
     with pytest.raises(SettingsError, match="false_alarms"):

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from anharmonic.errors import PointsError
 from anharmonic.monitor.autocorrelation import block_length
 from anharmonic.monitor.bets import EFFECTS, SHARES, Bets, averaged, fitted_bets
 from anharmonic.monitor.sums import Sums, added, no_sums
@@ -76,6 +77,8 @@ class Evidence:
         seed: int = 0,
     ) -> None:
         known = np.asarray(reference, dtype=np.float64)
+        if not np.isfinite(known).all():
+            raise PointsError("some of the reference's scores are not finite: leave them out of it")
         length = block_length(known) if isinstance(block, str) else int(block)
         error = (1 - confidence) / (1 + len(SHARES))
         bets = (fitted_bets(known, DIRECTIONS[way], length, error, seed) for way in directions)

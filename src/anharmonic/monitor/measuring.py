@@ -15,12 +15,12 @@ import numpy as np
 from anharmonic import balls, models
 from anharmonic.asking import answers, question_about
 from anharmonic.deviation import placed
-from anharmonic.errors import OutputError, SettingsError
+from anharmonic.errors import OutputError, PointsError, SettingsError
 from anharmonic.margins import by_class, labels_of, margins_of, of_classes, probabilities_of
 from anharmonic.meanvalue import gamma
 from anharmonic.protocols import Ball, Floats, Model
 from anharmonic.reductions import Reduction
-from anharmonic.regions import Region, as_region
+from anharmonic.regions import Region
 from anharmonic.regions import points as as_points
 from anharmonic.stability import nstep_robustness
 
@@ -123,6 +123,7 @@ def settled(
     model: Any,
     reference: Any,
     *,
+    moving: Sequence[str | int] | None,
     radius: float | Literal["auto"],
     directions: int,
     output: Any,
@@ -134,7 +135,9 @@ def settled(
 ) -> tuple[Sight, int]:
     """Units, radius and ball from the reference, and what it cost to find them."""
     asked = models.as_model(model, output=output)
-    region = as_region(reference)
+    if isinstance(reference, Region):
+        raise PointsError("give the reference's points themselves, and moving= for what may move")
+    region = as_points(reference, moving)
     few = np.sort(np.random.default_rng((seed, 72)).permutation(len(region))[:PROBED])
     known = gamma(
         asked,

@@ -51,7 +51,8 @@ class Monitor(Weighing):
     - `segment`: a column, or a function from points to labels. Segments share one allowance,
       all traffic has another.
     - `score`: how much is scored: a fraction, "5000 queries per second", "20% of the time".
-    - `directions`: the most neighbours asked for around a point. `block`: scores averaged
+    - `directions`: the most neighbours asked for around a point. `moving`: numeric columns that
+      may move, all if not told. `block`: scores averaged
       before each bet, "auto" by the reference's own autocorrelation, at least 1.
     - `detector`: "evidence", or a function from the reference's scores to anything with
       `update(value) -> bool`, such as `monitor.river("ADWIN")`.
@@ -85,6 +86,7 @@ class Monitor(Weighing):
         block: int | Literal["auto"] = "auto",
         detector: Literal["evidence"] | DetectorFactory = "evidence",
         directions: int = 16,
+        moving: Sequence[str | int] | None = None,
         output: Any = None,
         reduction: Reduction | None = None,
         scale: Any = "auto",
@@ -96,6 +98,7 @@ class Monitor(Weighing):
         sight, spent = settled(
             model,
             reference,
+            moving=moving,
             radius=radius,
             directions=directions,
             output=output,
