@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from benchmarks import comparison, cost, drift, memory, overhead, report, spade
+from benchmarks import comparison, cost, drift, memory, overhead, report, service, spade
 
 
 def main() -> int:
-    parts = (overhead, cost, memory, comparison, report, spade, drift)
+    parts = (overhead, cost, memory, comparison, report, spade, drift, service)
     met = [part.main() for part in parts]
     return 0 if all(met) else 1
 
