@@ -265,6 +265,14 @@ def test_a_model_that_hangs_is_said_and_comes_back(tmp_path: Path) -> None:
         assert b'reason="model"' in here.http.get("/metrics").content
 
 
+def test_a_model_that_hangs_does_not_keep_the_service_from_ending(tmp_path: Path) -> None:
+    with running(str(tmp_path / "m.db"), limits=Limits(model_seconds=0.1)) as here:
+        here.monitor.free.clear()
+        assert here.observe([[1.0, 0, 0]]).status_code == 503
+    # The context would have failed if the server's thread had not ended.
+    here.monitor.free.set()
+
+
 def test_a_flood_is_turned_away_and_counted(tmp_path: Path) -> None:
     limits = Limits(waiting_points=50, batch_points=10)
     with running(str(tmp_path / "m.db"), limits=limits) as here:
