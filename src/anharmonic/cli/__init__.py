@@ -17,6 +17,7 @@ from anharmonic.cli.monitor import monitor
 from anharmonic.cli.report import report_command
 from anharmonic.cli.reproduce import reproduce
 from anharmonic.cli.search import search_command
+from anharmonic.cli.serve import export_command, serve_command
 from anharmonic.cli.show import complain
 from anharmonic.cli.spade import spade_command
 from anharmonic.cli.sweep import sweep_command
@@ -39,6 +40,8 @@ app.command("sweep")(sweep_command)
 app.command("report")(report_command)
 app.command("search")(search_command)
 app.command("explain")(explain_command)
+app.command("serve")(serve_command)
+app.command("export")(export_command)
 app.command("demo")(demo)
 app.add_typer(monitor, name="monitor")
 app.add_typer(reproduce, name="reproduce")
