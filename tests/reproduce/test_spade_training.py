@@ -116,7 +116,7 @@ def test_the_published_page_is_what_the_published_results_say() -> None:
 
 
 def test_guided_clever_makes_a_page(folder: Path) -> None:
-    size = Size(images=100, tested=80, chance=12, blocks=12, block_size=4)
+    size = Size(images=100, tested=60, chance=11, blocks=10, block_size=2)
     page = spade_clever(folder, size=size)
     assert len(page.rows()) == 20
     assert all(row.measured.value > 0 for row in page.rows().values())

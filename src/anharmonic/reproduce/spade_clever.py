@@ -50,7 +50,7 @@ class Size:
     block_size: int = 16
 
 
-FULL = Size(tested=10_000, chance=100, blocks=64, block_size=16)
+FULL = Size(tested=10_000, chance=100)
 
 
 def spade_clever(data: Path, seed: int = 0, tell: Tell = silent, size: Size | None = None) -> Page:
