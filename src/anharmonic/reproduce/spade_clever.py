@@ -180,9 +180,15 @@ def _verdict(means: dict[str, dict[str, tuple[Estimate, Estimate]]]) -> list[str
                 f"taken by chance ({guided[at]} against {chance[at]}, {apart:.1f} errors apart); "
                 f"samples of the smallest margin have {found[MARGIN][at]}."
             )
+    times = [
+        each["10 of SPADE, 10 neighbours"][at].value / each[MARGIN][at].value
+        for each in means.values()
+        for at in range(len(NORMS))
+    ]
     lines.append(
-        "The margin is the control: it needs one query a sample and no graph, and it stands in "
-        "the bound's numerator."
+        "The control is the margin, which needs one query a sample and no graph, and stands in "
+        f"the bound's numerator: guided samples have {min(times):.0f} to {max(times):.0f} times "
+        "the bound of samples of the smallest margin."
     )
     lines.append(
         "No bound is in the hundreds: the paper's larger figures for samples taken by chance are "
