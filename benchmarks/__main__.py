@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
-from benchmarks import clever, comparison, cost, memory, overhead, report, spade
+from benchmarks import (
+    clever,
+    comparison,
+    cost,
+    drift,
+    images,
+    llm,
+    memory,
+    overhead,
+    report,
+    service,
+    spade,
+)
 
 
 def main() -> int:
-    parts = (overhead, cost, memory, comparison, report, spade, clever)
+    parts = (overhead, cost, memory, images, comparison, report, spade, clever, drift, llm, service)
     met = [part.main() for part in parts]
     return 0 if all(met) else 1
 

@@ -10,6 +10,7 @@ NAMES = {
     "AnharmonicError",
     "CleverScores",
     "GammaMap",
+    "Monitor",
     "Scores",
     "Search",
     "adversarial_search",
@@ -27,7 +28,9 @@ NAMES = {
     "gamma",
     "gate",
     "images",
+    "llm",
     "measured_like",
+    "monitor",
     "nstep_robustness",
     "plan",
     "plots",
@@ -70,6 +73,6 @@ def test_everything_public_is_documented():
     for name in NAMES:
         assert inspect.getdoc(getattr(ah, name))
     rooms = (ah.balls, ah.regions, ah.workers, ah.errors, ah.plots, ah.report, ah.gate, ah.card)
-    for room in (*rooms, ah.tracking, ah.stability, ah.spectral):
+    for room in (*rooms, ah.tracking, ah.stability, ah.spectral, ah.monitor):
         for name in room.__all__:
             assert inspect.getdoc(getattr(room, name)), name

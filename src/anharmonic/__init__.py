@@ -14,6 +14,8 @@ from anharmonic import (
     errors,
     gate,
     images,
+    llm,
+    monitor,
     plots,
     regions,
     report,
@@ -30,6 +32,7 @@ from anharmonic.explanation import contributions, explain
 from anharmonic.lipschitz import CleverScores, clever
 from anharmonic.meanvalue import gamma
 from anharmonic.models import as_model
+from anharmonic.monitor import Monitor
 from anharmonic.offline import collect, plan
 from anharmonic.repetition import measured_like
 from anharmonic.scores import Scores
@@ -43,6 +46,7 @@ __all__ = [
     "AnharmonicError",
     "CleverScores",
     "GammaMap",
+    "Monitor",
     "Scores",
     "Search",
     "SpadeScores",
@@ -60,7 +64,9 @@ __all__ = [
     "gamma",
     "gate",
     "images",
+    "llm",
     "measured_like",
+    "monitor",
     "nstep_robustness",
     "plan",
     "plots",

@@ -190,3 +190,24 @@ def test_bounds_hold_on_a_network_and_scores_are_kept(tmp_path: Path) -> None:
     file = scores.save(tmp_path / "clever.parquet")
     np.testing.assert_array_equal(ah.Scores.load(file).values, scores.values)
     assert scores.worst(3)[0] == scores.intervals()[1].argmin()
+
+
+def test_each_convolution_has_its_own_way_and_torch_is_left_as_found() -> None:
+    from anharmonic.models.gradients import pullback_of
+
+    module = ah.training.lenet5(0)
+    back: Any = pullback_of(ah.as_model(module))
+    images = np.random.default_rng(0).random((4, 1, 28, 28)).astype(np.float32)
+    weights = np.eye(10)[[0, 1, 2, 3]]
+    first, last = (part for part in module.modules() if isinstance(part, torch.nn.Conv2d))
+    before, found = torch._C._get_mkldnn_enabled(), []
+    for ways in ((False, False), (True, False), (False, True)):
+        back.native = dict(zip((first, last), ways, strict=True))
+        found.append(back(images)[1](weights))
+        assert torch._C._get_mkldnn_enabled() == before
+    for other in found[1:]:
+        torch.testing.assert_close(found[0], other, atol=1e-6, rtol=1e-4)
+    back.native = None
+    back(images)
+    assert list(back.native) == [first, last]
+    assert not first._forward_hooks

@@ -15,15 +15,21 @@ from anharmonic.reproduce.spade.measuring import measured
 from anharmonic.reproduce.spade.networks import FILE, RADII, Effort, Networks, trained
 from anharmonic.reproduce.spade.study import spade_tables
 from anharmonic.reproduce.spade.verdict import orders
-from tests.reproduce.digits import write_digits
+from tests.reproduce.test_spade_training import write_digits
 
 TINY = Effort(seeds=2, rows=60, epochs=1, batch=20, steps=2, attacked=10)
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: Any) -> Path:
-    made: Path = tmp_path_factory.mktemp("digits")
-    return write_digits(made, {"train": 80, "t10k": 320})
+    """Noise with a bright row for each class."""
+    random, made = np.random.default_rng(0), tmp_path_factory.mktemp("digits")
+    for part, count in (("train", 80), ("t10k", 320)):
+        labels = np.arange(count) % 10
+        images = random.integers(0, 60, size=(count, 28, 28))
+        images[np.arange(count), 2 * labels] += 180
+        write_digits(made, part, images, labels)
+    return Path(made)
 
 
 def test_networks_are_the_same_every_time_and_keep(folder: Path, tmp_path: Path) -> None:
@@ -47,7 +53,7 @@ def test_the_page_has_both_tables_and_the_figure(folder: Path) -> None:
     assert rows["Model scores (Table 1): 10 neighbours, ε = 0.3"].paper == "33"
     assert "Distortion by geodesic distance (Table 2): 20 neighbours, ε = 0, top edges" in rows
     assert page.sections[2].pictures[0].draw().data[0].x == (5, 10, 15, 20)
-    assert "--data FOLDER" in page.markdown()
+    assert "--data DIR" in page.markdown()
 
 
 def test_the_verdict_follows_the_scores() -> None:

@@ -61,6 +61,16 @@ STUDIES = {
         "CLEVER at the samples SPADE calls fragile, and at others: some minutes on two cores.",
         data=DIGITS,
     ),
+    "electricity": Study(
+        "electricity:electricity",
+        "A real stream that drifts, watched without labels: two minutes on two cores.",
+        "The electricity market's table as CSV, with the label in the column class.",
+    ),
+    "llm": Study(
+        "llm.study:language",
+        "Which answers of a language model to trust: a reduced run, or all from saved answers.",
+        "A folder with webquestions.jsonl and truthfulqa.csv, and answers.jsonl.gz if saved.",
+    ),
 }
 
 Seed = Annotated[int, typer.Option(min=0)]

@@ -18,7 +18,7 @@ from enum import IntEnum
 from typing import cast
 
 import numpy as np
-from scipy.special import kolmogorov
+from scipy.special import chdtri, kolmogorov
 
 from anharmonic.protocols import Floats, Integers
 
@@ -27,8 +27,8 @@ __all__ = ["Ends", "State", "fitted"]
 SHAPES = np.geomspace(1.0, 10.0, 13)
 OFFSETS = np.linspace(np.log(1e-5), np.log(30.0), 24)
 ZOOMS = 3
-OWN = 10.83
-"""Twice the gain in log likelihood (0.1% of a chi-squared) for which a fit keeps its own shape."""
+OWN = 0.001
+"""How rarely any fit of a run may keep its own shape by chance (chi-squared, one freedom)."""
 REJECTED = 0.01
 FLAT = 1e-6
 CHUNK = 1 << 20
@@ -96,7 +96,8 @@ def _many(below: Floats, weights: Floats) -> Ends:
     likely = np.stack([_best(below, np.full(len(below), shape))[1] for shape in SHAPES], axis=1)
     shared, spread = _peak(weights @ likely)
     gain = likely.max(axis=1) - likely[:, np.abs(np.log(SHAPES / shared)).argmin()]
-    own = 2 * gain > OWN
+    # The smallest of many bounds is what users look at, so chance has as many tries as fits.
+    own = 2 * gain > chdtri(1, OWN / len(below))
     single = np.array([_peak(line)[0] for line in likely]) if own.any() else likely[:, 0]
     shapes = np.where(own, single, shared)
     offsets = _best(below, shapes)[0]

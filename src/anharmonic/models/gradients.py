@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -39,20 +38,22 @@ class TorchPullback:
     """One forward pass, and as many backward ones as there are questions.
 
     On a processor torch has two ways to take a convolution's gradient, and which is quicker (up
-    to four times) depends on the network: `native` is found by trying both on the first points.
+    to six times) depends on its shape: `native` holds the convolutions that are quicker without
+    oneDNN, found by trying both on the first points.
     """
 
     predict: Callable[[Array], Array]
     module: Any
-    native: bool | None = None
+    native: dict[Any, bool] | None = None
 
     def __call__(self, points: Array) -> tuple[Array, Pull]:
         import torch
 
         points = placed_on(points, self.module).detach().requires_grad_()
         if self.native is None:
-            self.native = points.device.type == "cpu" and self._native_is_quicker(points[:64])
-        with _convolving(self.native):
+            tried = points.device.type == "cpu"
+            self.native = self._quicker_without(points[:64]) if tried else {}
+        with _hooked(self.native, self._told):
             outputs = self.predict(points)
         outputs = outputs[:, None] if outputs.ndim == 1 else outputs
         if not outputs.requires_grad:
@@ -60,51 +61,81 @@ class TorchPullback:
                 "the module's output does not depend on its input by way of torch: leave out "
                 "no_grad(), detach(), numpy and argmax, or pass gradients='differences'"
             )
-        native = self.native
 
         def pull(weights: Array) -> Array:
             shaped = torch.as_tensor(weights, dtype=outputs.dtype, device=outputs.device)
-            with _convolving(native):
+            with _left_as_found():
                 return torch.autograd.grad(outputs, points, shaped, retain_graph=True)[0]
 
         return outputs.detach(), pull
 
-    def _native_is_quicker(self, points: Any) -> bool:
-        import torch
+    def _told(self, part: Any, inputs: Any, output: Any) -> None:
+        """Before a convolution's gradient is taken, choose the way."""
+        native = bool(self.native and self.native[part])
+        if output.requires_grad:
+            output.register_hook(lambda gradient: _switch(not native))
 
-        if not any("Conv" in type(part).__name__ for part in self.module.modules()):
-            return False
-        took = {}
-        for native in (False, True, False, True):  # the first of each warms up
+    def _quicker_without(self, points: Any) -> dict[Any, bool]:
+        from torch.nn.modules.conv import _ConvNd
+
+        parts = list(self.module.modules())
+        if any(type(part).__name__ == "OptimizedModule" for part in parts):
+            return {}
+        found: dict[Any, bool] = {}
+        seen: list[tuple[Any, Any, Any]] = []
+
+        def keep(part: Any, inputs: Any, output: Any) -> None:
+            seen.append((part, inputs[0], output))
+
+        with _hooked([part for part in parts if isinstance(part, _ConvNd)], keep):
+            self.predict(points)
+        for part, before, after in seen:
+            if before.requires_grad and after.requires_grad:
+                found[part] = _seconds(before, after, False) < _seconds(before, after, True)
+        return found
+
+
+def _seconds(before: Any, after: Any, onednn: bool) -> float:
+    """What a gradient from after to before takes, at best."""
+    import torch
+
+    took = []
+    with _left_as_found():
+        _switch(onednn)
+        for _ in range(3):
             begun = time.process_time()
-            with _convolving(native):
-                outputs = self.predict(points)
-                if not outputs.requires_grad:
-                    return False
-                torch.autograd.grad(outputs.sum(), points)
-            took[native] = time.process_time() - begun
-        return took[True] < took[False]
+            torch.autograd.grad(after.sum(), before, retain_graph=True)
+            took.append(time.process_time() - begun)
+    return min(took)
 
 
 @contextmanager
-def _convolving(native: bool) -> Iterator[None]:
-    """Without oneDNN, where that is the quicker way."""
-    if not native:
-        yield
-        return
-    from torch.backends import mkldnn
-
-    switch: Any = mkldnn.set_flags
-    # Switching it warns of things that other processors have.
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        before = switch(False)
+def _hooked(parts: Iterable[Any], hook: Callable[[Any, Any, Any], None]) -> Iterator[None]:
+    handles = [part.register_forward_hook(hook) for part in parts]
     try:
         yield
     finally:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)
-            switch(*before)
+        for handle in handles:
+            handle.remove()
+
+
+def _switch(onednn: bool) -> None:
+    import torch
+
+    # The public switch sets other things of oneDNN besides, and warns of some.
+    torch._C._set_mkldnn_enabled(onednn)
+
+
+@contextmanager
+def _left_as_found() -> Iterator[None]:
+    """With or without oneDNN afterwards, as before."""
+    import torch
+
+    before = torch._C._get_mkldnn_enabled()
+    try:
+        yield
+    finally:
+        _switch(before)
 
 
 def _forward(step: Any) -> Forward | None:

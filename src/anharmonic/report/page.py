@@ -11,12 +11,13 @@ import numpy as np
 
 from anharmonic.comparison import Comparison, Sweep
 from anharmonic.explanation import Contributions
+from anharmonic.files import whole_file
 from anharmonic.plots.named import Several, named
 from anharmonic.plots.points import WorstPoint, worst
 from anharmonic.regions import Region, as_region
 from anharmonic.report.figures import sections
 from anharmonic.report.recipe import recipe
-from anharmonic.report.rendering import kept, rendered
+from anharmonic.report.rendering import rendered
 from anharmonic.report.tables import differences, models_table, settings
 from anharmonic.report.words import headline, unlike
 from anharmonic.scores import Scores
@@ -63,11 +64,11 @@ def write(
     pictures = sections(models, order, region, sweep)
     page = rendered(
         "page.html",
-        pictures,
         title=title or f"Gamma of {order[0] if len(order) == 1 else f'{len(order)} models'}",
         headline=headline(models, judged),
         models=models_table(given, order),
         differences=differences(judged),
+        pictures=pictures,
         guilty=_guilty(models, order, region, contributions),
         settings=settings({name: models[name] for name in order}),
         command=command,
@@ -76,7 +77,9 @@ def write(
         queries=f"{given.queries:,}",
         twice=bool(given.at_reference),
     )
-    return kept(path, page)
+    with whole_file(path) as temporary:
+        Path(temporary).write_text(page, encoding="utf-8")
+    return Path(path)
 
 
 def _guilty(

@@ -1,54 +1,56 @@
-"""Templates filled in, so that one file holds everything it shows."""
+"""From templates to HTML files that need nothing else."""
 
 from __future__ import annotations
 
 import base64
 import gzip
 import hashlib
-import os
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from anharmonic.errors import MissingExtra
-from anharmonic.files import whole_file
 from anharmonic.report.figures import Section
 
-__all__ = ["kept", "rendered"]
+__all__ = ["filled", "rendered"]
 
 HERE = Path(__file__).parent
 
 
-def kept(path: str | os.PathLike[str], page: str) -> Path:
-    """Write a page, whole or not at all."""
-    with whole_file(path) as temporary:
-        Path(temporary).write_text(page, encoding="utf-8")
-    return Path(path)
+def filled(template: str, about: dict[str, Any], *folders: Path, extra: str = "report") -> str:
+    """A template, of this folder or others, with what it is about; `page.css` is always there.
 
-
-def rendered(template: str, pictures: list[Section], **about: Any) -> str:
-    """A template filled in, with its figures and what draws them."""
+    Everything put in is escaped, and nothing may be missing.
+    """
     try:
         import jinja2
     except ImportError as problem:
-        raise MissingExtra("jinja2", "report") from problem
-    figures = _figures(pictures)
+        raise MissingExtra("jinja2", extra) from problem
     room = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(HERE),
+        loader=jinja2.FileSystemLoader([*folders, HERE]),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    return room.get_template(template).render(
-        **about,
-        pictures=pictures,
-        figures=figures,
-        plotly=_plotly(),
-        # Scripts without this word do not run, whatever a name may smuggle in.
-        nonce=hashlib.sha256(figures.encode()).hexdigest()[:32],
-        today=datetime.now(UTC).strftime("%Y-%m-%d"),
+    return room.get_template(template).render(**about)
+
+
+def rendered(template: str, pictures: list[Section], **about: Any) -> str:
+    """A page from its template, with the style, the script and everything the pictures need."""
+    figures = _figures(pictures)
+    return filled(
+        template,
+        about
+        | {
+            "pictures": pictures,
+            "figures": figures,
+            "plotly": _plotly(),
+            # Scripts without this word do not run, whatever a name may smuggle in.
+            "nonce": hashlib.sha256(figures.encode()).hexdigest()[:32],
+            "today": datetime.now(UTC).strftime("%Y-%m-%d"),
+        },
     )
 
 

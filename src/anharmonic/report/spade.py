@@ -10,14 +10,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from anharmonic.errors import SettingsError
+from anharmonic.files import whole_file
 from anharmonic.moments import Estimate
 from anharmonic.plots.images import is_image, png
 from anharmonic.plots.points import features_at
 from anharmonic.plots.spade import node_distribution, top_eigenvalues, worst_edge
 from anharmonic.protocols import Floats
 from anharmonic.regions import Region, as_region, host
-from anharmonic.report.figures import section
-from anharmonic.report.rendering import kept, rendered
+from anharmonic.report.figures import section_of
+from anharmonic.report.rendering import rendered
 from anharmonic.report.tables import shown
 from anharmonic.report.words import Headline
 from anharmonic.spectral import SpadeScores, guide
@@ -89,10 +90,9 @@ def write_spade(
     page = rendered(
         "spade.html",
         [
-            section("nodes", [node_distribution(scores)]),
-            section("eigenvalues", [top_eigenvalues(scores)]),
+            section_of("nodes", [node_distribution(scores)]),
+            section_of("eigenvalues", [top_eigenvalues(scores)]),
         ],
-        metric="SPADE",
         title=title or f"SPADE of {name}",
         headline=_headline(name, scores),
         facts=scores.facts(),
@@ -104,7 +104,9 @@ def write_spade(
         settings=[(word, _setting(scores.settings.get(key))) for key, word in WORDS.items()],
         answers=viewer.outputs is not None and viewer.outputs[0].size > 1,
     )
-    return kept(path, page)
+    with whole_file(path) as temporary:
+        Path(temporary).write_text(page, encoding="utf-8")
+    return Path(path)
 
 
 class _Viewer:

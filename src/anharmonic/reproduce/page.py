@@ -106,8 +106,8 @@ class Page:
     sections: tuple[Section, ...]
     verdict: tuple[str, ...]
     seed: int
-    given: str = ""
-    """Arguments that the command needs, such as `--data FOLDER`."""
+    needs: str = ""
+    """What the command must be given besides, such as --data DIR."""
 
     @property
     def queries(self) -> int:
@@ -136,8 +136,8 @@ class Page:
 
     def markdown(self) -> str:
         """The page as it stands in the documentation."""
-        command = " ".join(f"anharmonic reproduce {self.name} {self.given}".split())
-        command += f" --seed {self.seed} --out docs/reproduce"
+        asked = " ".join(filter(None, (self.name, f"--seed {self.seed}", self.needs)))
+        command = f"anharmonic reproduce {asked} --out docs/reproduce"
         head = [
             f"# {self.title}",
             f"Written by `{command}` (seed {self.seed}, {self.queries:,} model queries). "

@@ -48,7 +48,7 @@ def spade_tables(
         ),
         verdict=verdict(found),
         seed=seed,
-        given="--data FOLDER",
+        needs="--data DIR",
     )
 
 

@@ -13,7 +13,6 @@ where they would take longer.
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -32,24 +31,12 @@ from anharmonic.reproduce.spade_training.arms import (
     Plan,
     radii_of,
 )
+from anharmonic.reproduce.spade_training.costs import step_costs
+from anharmonic.reproduce.spade_training.evaluation import evaluate, keep
 from anharmonic.training import Adversarial, Attack, Penalised, lenet5, stacked, train
-from anharmonic.training.attacks import decided
 from anharmonic.training.objectives import Objective
 
-__all__ = ["attacks_of", "measured"]
-
-ROWS_A_CALL = 24_000
-
-
-def attacks_of(plan: Plan) -> dict[str, Attack]:
-    """Attacks by name, the strongest last: steps of 0.01 as in the paper."""
-    few, many = plan.few, plan.many
-    return {
-        f"PGD-{few}, 0.1": Attack(0.1, steps=few, step=0.01),
-        f"PGD-{few}, 0.2": Attack(0.2, steps=few, step=0.01),
-        f"PGD-{few}": Attack(0.4, steps=few, step=0.01),
-        f"PGD-{many}": Attack(0.4, steps=many, step=0.01),
-    }
+__all__ = ["measured"]
 
 
 def measured(
@@ -62,7 +49,7 @@ def measured(
     seed: int = 0,
     tell: Tell = silent,
 ) -> dict[str, Any]:
-    """All arms and seeds: hits by arm, attack and seed, gamma, and seconds a step.
+    """All arms and seeds: hits by arm, attack and seed, gamma, and what steps cost.
 
     `nodes` (seeds, images) are node scores of the training images, from networks trained
     plainly.
@@ -71,17 +58,30 @@ def measured(
         part.first(count)
         for part, count in zip(read_mnist(data), (plan.images, plan.tested), strict=True)
     )
-    found: dict[str, Any] = {"plan": asdict(plan), "seed": seed, "device": device, "arms": {}}
+    found: dict[str, Any] = {
+        "plan": asdict(plan),
+        "seed": seed,
+        "machine": _machine(device),
+        "arms": {},
+        "costs": step_costs(plan.batch_size, plan.steps, plan.penalty_radius, seed),
+    }
     for objective, arms in _objectives(plan, nodes, seed):
         names = [(arm, own) for arm in arms for own in range(plan.seeds)]
         tell(f"training {len(names)} networks: {', '.join(arms)}")
         run = _Run(objective, names, digits, plan, device, seed)
         modules, about = run.trained(seconds)
         found["arms"] |= {arm: {**about, "hits": {}} for arm in arms}
-        _keep(found, out)
-        _evaluate(found, modules, names, test, plan, out, seconds, tell)
+        keep(found, out)
+        evaluate(found, modules, names, test, plan, out, seconds, tell)
         _weights(modules, names, out)
     return found
+
+
+def _machine(device: str) -> str:
+    import torch
+
+    name = torch.cuda.get_device_name() if device == "cuda" else "processors alone"
+    return f"{name}, torch {torch.__version__.split('+')[0]}"
 
 
 def _objectives(plan: Plan, nodes: Any, seed: int) -> list[tuple[Objective, list[str]]]:
@@ -188,97 +188,6 @@ class _Run:
             "losses": [list(each.losses) for each in history],
         }
         return stack, about
-
-
-def _evaluate(
-    found: dict[str, Any],
-    stack: Any,
-    names: list[tuple[str, int]],
-    test: Digits,
-    plan: Plan,
-    out: Path | None,
-    seconds: float | None,
-    tell: Tell,
-) -> None:
-    """Count hits of every network under every attack; restarts in half of the seconds."""
-    clean = _kept(stack, test, None)
-    _note(found, names, "clean", clean)
-    attacks = attacks_of(plan)
-    for name, attack in attacks.items():
-        tell(f"attacking: {name}")
-        begun = time.perf_counter()
-        _note(found, names, name, clean & _kept(stack, test, attack))
-        _keep(found, out)
-    count = plan.restarted
-    if seconds is not None:
-        fit = plan.tested * seconds / (2 * plan.restarts * (time.perf_counter() - begun))
-        count = int(np.clip(fit, min(200, count), count))
-    few, kept = test.first(count), clean[:, :count]
-    strongest, attack = attacks.popitem()
-    # Only Table 3 has restarts.
-    for turn in range(plan.restarts if names[0][0] in ATTACKED else 0):
-        tell(f"attacking {count:,} images: restart {turn + 1} of {plan.restarts}")
-        kept = kept & _kept(stack, few, attack, turn + 1)
-        _note(found, names, f"{plan.restarts}×{strongest}", kept)
-        _keep(found, out)
-    _gammas(found, stack, names, test, plan)
-    _keep(found, out)
-
-
-def _kept(stack: Any, test: Digits, attack: Attack | None, turn: int = 0) -> Any:
-    """Whether each network gets each image right, (networks, images)."""
-    import torch
-
-    device = next(iter(stack.parameters())).device
-    images = torch.from_numpy(test.images[:, None]).to(device)
-    labels = torch.from_numpy(test.labels).to(device)
-    each = max(1, ROWS_A_CALL // stack.copies)
-    parts = []
-    for begin in range(0, len(images), each):
-        few = images[begin : begin + each].repeat(stack.copies, 1, 1, 1)
-        truth = labels[begin : begin + each].repeat(stack.copies)
-        rows = np.tile(np.arange(begin, begin + len(truth) // stack.copies), stack.copies)
-        moved = few if attack is None else attack(stack, few, truth, rows, turn)
-        right = (decided(stack, moved) == truth).reshape(stack.copies, -1)
-        parts.append(right.cpu().numpy())
-    return np.concatenate(parts, axis=1)
-
-
-def _gammas(
-    found: dict[str, Any], stack: Any, names: list[tuple[str, int]], test: Digits, plan: Plan
-) -> None:
-    """Gamma of each network's logits at test images, at the radius of the penalty."""
-    from anharmonic.meanvalue import gamma
-
-    images = test.images[: plan.gamma_points, None]
-    for (arm, _), module in zip(names, stack.separate(), strict=True):
-        scores = gamma(
-            module,
-            images,
-            radius=plan.penalty_radius,
-            ball="random pairs",
-            directions=16,
-            output="logit",
-            scale=None,
-            noise="ignore",
-        )
-        found["arms"][arm].setdefault("gamma", []).append(scores.mean)
-
-
-def _note(found: dict[str, Any], names: list[tuple[str, int]], attack: str, kept: Any) -> None:
-    for arm in dict.fromkeys(arm for arm, _ in names):
-        rows = [at for at, (name, _) in enumerate(names) if name == arm]
-        found["arms"][arm]["hits"][attack] = {
-            "hits": kept[rows].sum(axis=1).tolist(),
-            "count": kept.shape[1],
-        }
-
-
-def _keep(found: dict[str, Any], out: Path | None) -> None:
-    if out is not None:
-        out.mkdir(parents=True, exist_ok=True)
-        with whole_file(out / "results.json") as temporary:
-            Path(temporary).write_text(json.dumps(found), encoding="utf-8")
 
 
 def _weights(stack: Any, names: list[tuple[str, int]], out: Path | None) -> None:
