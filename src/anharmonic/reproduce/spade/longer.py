@@ -13,7 +13,7 @@ from anharmonic.reproduce.spade.measuring import EDGES, TABLE
 from anharmonic.reproduce.spade_clever import network_in
 from anharmonic.spectral import compare, distortion
 
-__all__ = ["WEIGHTS", "longer"]
+__all__ = ["WEIGHTS", "in_words", "longer"]
 
 WEIGHTS = {"ε = 0": "plain.npz", "ε = 0.3": "PGD-0.3.npz"}
 PAPER = {10: {"ε = 0": "42", "ε = 0.3": "33"}, 20: {"ε = 0": "41", "ε = 0.3": "30"}}
@@ -46,6 +46,21 @@ def longer(data: Path, asked: Digits, seed: int, tell: Tell) -> list[Section]:
             tuple(rows),
         )
     ]
+
+
+def in_words(sections: list[Section], turned: bool) -> list[str]:
+    """What these networks say; `turned`: the others, trained less, say the opposite."""
+    found = [row.remark for section in sections for row in section.rows if row.remark]
+    if not found:
+        return []
+    line = f"Networks trained on all digits, one of each: {'; '.join(found)} (10 and 20 neighbours)"
+    told = any(each.startswith("ε = 0 >") for each in found)
+    if turned and told:
+        line += """. That is the paper's order, and the networks above, trained less, have the
+            opposite one. How far a network was trained may move the score as much as its
+            robustness does; one network of each, trained for 20 and for 4 epochs, cannot settle
+            it"""
+    return [f"{line}."]
 
 
 def _logits(file: Path, asked: Digits) -> Any:

@@ -50,7 +50,7 @@ class Effort(NamedTuple):
 
 
 REDUCED = Effort(seeds=3, rows=8000, epochs=4, batch=50, steps=5, attacked=500)
-"""Six minutes of CPU."""
+"""Eight minutes of CPU."""
 
 
 @dataclass(frozen=True)
