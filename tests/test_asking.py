@@ -9,6 +9,7 @@ import pytest
 
 import anharmonic as ah
 from anharmonic.asking import Pace
+from anharmonic.errors import DeviceFull
 
 
 def preferred(cost, most=32768, calls=400):
@@ -82,3 +83,34 @@ def test_progress_counts_every_query():
     )
     assert seen[-1] == (scores.queries, scores.queries)
     assert [done for done, _ in seen] == sorted(done for done, _ in seen)
+
+
+class Small:
+    """A model on a device with room for so many rows."""
+
+    def __init__(self, room):
+        self.room, self.calls = room, []
+
+    def __call__(self, points):
+        self.calls.append(len(points))
+        if len(points) > self.room:
+            raise DeviceFull(f"{len(points)} rows are too many")
+        return points.sum(axis=1) ** 2
+
+
+def test_a_call_that_does_not_fit_is_halved_and_said_once():
+    points = np.random.default_rng(0).normal(size=(200, 3))
+    small = Small(100)
+    with pytest.warns(UserWarning, match="did not fit on the device: going on with") as told:
+        scores = ah.gamma(small, points, radius=0.1, noise="ignore", ball="cross")
+    assert len(told) == 1
+    assert max(small.calls[5:]) <= 100
+    assert np.array_equal(
+        scores.values,
+        ah.gamma(Small(10**9), points, radius=0.1, noise="ignore", ball="cross").values,
+    )
+
+
+def test_a_device_without_room_for_a_single_row_says_so():
+    with pytest.raises(DeviceFull, match="1 rows"):
+        ah.gamma(Small(0), np.zeros((3, 2)), radius=0.1, scale=None, noise="ignore", ball="cross")

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import time
+import warnings
+from collections import deque
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from array_api_compat import is_torch_array, to_device
 
-from anharmonic.errors import OutputError, listed
-from anharmonic.protocols import Array, Floats, Integers, Model
+from anharmonic.errors import DeviceFull, OutputError, listed
+from anharmonic.lanes import Lanes, Relay
+from anharmonic.protocols import Array, Floats, Integers, Map, Model
 from anharmonic.regions import Region
 
 __all__ = ["Pace", "Question", "answers", "on_host", "question_about"]
 
 LARGEST_CALL = 32768
 CHUNK_BYTES, DEVICE_BYTES = 1 << 23, 1 << 29
+DEVICE_CALL, DEVICE_CALL_BYTES = 512, 1 << 24
+"""A device's calls: so many rows at least, more while they are small."""
+AHEAD = 4
+"""Calls a device is given before the first of them must be answered."""
 SIZES = {512: 3, 2048: 3, 8192: 2, LARGEST_CALL: 1}
 """Sizes of calls from small to large, and how often each is tried before it is judged."""
 FIRST = 2048
@@ -86,6 +94,10 @@ class Pace:
                 return sizes[:reached]
         return sizes
 
+    def halve(self, rows: int) -> None:
+        """Ask for half of so many from now on: they did not fit where the model lives."""
+        self.most, self.told = min(self.size(), max(1, rows // 2)), True
+
     def within(self, seconds: float, most: int) -> int:
         """Rows that can be asked for in some seconds, by the latest call; `most` if unknown."""
         if not self.seconds_a_row:
@@ -97,35 +109,54 @@ class Pace:
 
 
 class Question(NamedTuple):
-    """Who is asked, about what, and how fast."""
+    """Who is asked, about what, how fast, and on which device if not in main memory."""
 
     model: Model
     region: Region
     pace: Pace
+    device: str | None = None
+    turn: AbstractContextManager[Any] = nullcontext()
+
+    @property
+    def queued(self) -> bool:
+        """Whether the device takes calls in advance and answers them in order."""
+        return self.device is not None and self.device.startswith("cuda")
+
+    def in_lanes(self) -> tuple[Question, Map]:
+        """The same question to be asked from several lanes, and what runs them."""
+        if not self.queued:
+            return self, map
+        lanes = Lanes(self.device)
+        return self._replace(model=Relay(self.model, lanes), turn=lanes.turn), lanes
 
 
-def question_about(model: Model, region: Region, told: int | None = None) -> tuple[Question, int]:
+def question_about(
+    model: Model, region: Region, told: int | None = None, each: int = 1
+) -> tuple[Question, int]:
     """Whom to ask and how fast, and how many points to build at once.
 
     Calls are of the size we are told, or the model asks for, or that prove best. A device of its
-    own gets large ones, always of the same size: it has nothing to do while the host prepares
-    the next, and some compile anew for every size.
+    own gets large ones, always of the same size, because some compile anew for every other: a
+    multiple of `each`, the points that belong together.
     """
     size = told or model.batch_size
-    if _on_device(model, region):
-        room = told or max(64, min(LARGEST_CALL, DEVICE_BYTES // (4 * region.dimension)))
-        return Question(model, region, Pace(min(size or room, room), told=True)), room
-    room = told or max(64, min(LARGEST_CALL, CHUNK_BYTES // (8 * region.dimension)))
-    pace = Pace(LARGEST_CALL) if size is None else Pace(size, told=True)
-    return Question(model, region, pace), room
+    device = _device(model, region)
+    if device is None:
+        room = told or max(64, min(LARGEST_CALL, CHUNK_BYTES // (8 * region.dimension)))
+        pace = Pace(LARGEST_CALL) if size is None else Pace(size, told=True)
+        return Question(model, region, pace), room
+    wanted = max(DEVICE_CALL, min(LARGEST_CALL, DEVICE_CALL_BYTES // (4 * region.dimension)))
+    call = size or max(1, wanted // each) * each
+    room = told or max(1, DEVICE_BYTES // (4 * region.dimension * call)) * call
+    return Question(model, region, Pace(call, told=True), device), room
 
 
-def _on_device(model: Model, region: Region) -> bool:
-    """Whether points are built elsewhere than in main memory."""
+def _device(model: Model, region: Region) -> str | None:
+    """Where points are built, if not in main memory."""
     one = region.values[:1]
     # A table's columns are put together on the host, whatever the model.
     placed = one if region.is_table else model.place(one)
-    return is_torch_array(placed) and str(placed.device) != "cpu"
+    return str(placed.device) if is_torch_array(placed) and str(placed.device) != "cpu" else None
 
 
 def answers(question: Question, points: Array, rows: Integers) -> Floats:
@@ -144,39 +175,85 @@ def answers(question: Question, points: Array, rows: Integers) -> Floats:
     return outputs
 
 
+class Call(NamedTuple):
+    """Rows `start` to `stop`, asked for at a time; a device may still be working on the answer."""
+
+    start: int
+    stop: int
+    answer: Array
+    begun: float
+
+
 def _collected(question: Question, points: Array, rows: Integers) -> Floats:
     """All answers in one array.
 
     Each call's answer is copied and let go before the next call: answers kept one by one would
     lie between the blocks of memory that a network takes and gives back at every call, so that
-    it would find other, colder ones each time.
+    it would find other, colder ones each time. A device gets a few calls ahead of the copying.
     """
-    outputs: Floats | None = None
-    start = 0
-    while start < len(points):
-        stop = min(start + question.pace.size(), len(points))
-        answer = _asked(question, points[start:stop], rows[start:stop])
-        if outputs is None:
-            outputs = np.empty((len(points), *answer.shape[1:]))
-        elif answer.shape[1:] != outputs.shape[1:]:
+    ahead = AHEAD if question.queued else 0
+    collection = Collection(question, len(points))
+    with question.turn:
+        start = 0
+        while start < len(points):
+            collection.calls.append(_asked(question, points, rows, start))
+            start = collection.calls[-1].stop
+            if len(collection.calls) > ahead:
+                collection.settle()
+    while collection.calls:
+        collection.settle()
+    return collection.outputs
+
+
+@dataclass
+class Collection:
+    """Answers of calls, put together in the order they were asked for."""
+
+    question: Question
+    rows: int
+    calls: deque[Call] = field(default_factory=deque)
+    outputs: Floats = field(default_factory=lambda: np.empty(0))
+    free: float = 0.0
+
+    def settle(self) -> None:
+        """Take in the answer to the oldest call."""
+        start, stop, raw, begun = self.calls.popleft()
+        answer = _numbers(raw, stop - start)
+        now = time.perf_counter()
+        self.question.pace.record(len(answer), now - max(begun, self.free))
+        self.free = now
+        if not start:
+            self.outputs = np.empty((self.rows, *answer.shape[1:]))
+        elif answer.shape[1:] != self.outputs.shape[1:]:
             raise OutputError(
                 f"the model gave rows of shape {answer.shape[1:]} after rows of shape "
-                f"{outputs.shape[1:]}: it must answer every point alike"
+                f"{self.outputs.shape[1:]}: it must answer every point alike"
             )
-        outputs[start:stop] = answer
-        del answer
-        start = stop
-    assert outputs is not None
-    return outputs
+        self.outputs[start:stop] = answer
 
 
-def _asked(question: Question, points: Array, rows: Integers) -> Floats:
-    """One call."""
-    whole = question.region.restored(points, rows)
-    begun = time.perf_counter()
-    outputs = _numbers(question.model(whole), len(points))
-    question.pace.record(len(points), time.perf_counter() - begun)
-    return outputs
+def _asked(question: Question, points: Array, rows: Integers, start: int) -> Call:
+    """One call; of half as many rows, and half of those, where the device has no room."""
+    pace, tried = question.pace, 0
+    while True:
+        stop = min(start + pace.size(), len(points))
+        whole = question.region.restored(points[start:stop], rows[start:stop])
+        begun = time.perf_counter()
+        try:
+            call = Call(start, stop, question.model(whole), begun)
+        except DeviceFull:
+            if stop - start == 1:
+                raise
+            tried = tried or stop - start
+            pace.halve(stop - start)
+            continue
+        if tried:
+            warnings.warn(
+                f"a call of {tried:,} rows did not fit on the device: going on with "
+                f"{pace.size():,} (batch_size={pace.size()} starts with that)",
+                stacklevel=2,
+            )
+        return call
 
 
 def _numbers(answer: Array, wanted: int) -> Floats:

@@ -12,6 +12,7 @@
         ├── UntrustedFile       reading it would run code; say that you trust it
         ├── OutputError         wrong number of rows, NaN, text instead of numbers
         ├── NoisyModel          two identical calls differ, and noise was refused
+        ├── DeviceFull          a call needs more memory than the device has
         ├── RemoteError         a server timed out, failed or answered nonsense
         └── MeasurementStopped  the model itself raised
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AnharmonicError",
+    "DeviceFull",
     "Disconnected",
     "InputError",
     "MeasurementStopped",
@@ -98,6 +100,10 @@ class OutputError(ModelError, ValueError):
 
 class NoisyModel(ModelError):
     """The model answers identical questions differently."""
+
+
+class DeviceFull(ModelError, MemoryError):
+    """The device has no room for a call; smaller ones are tried before this reaches anyone."""
 
 
 class RemoteError(ModelError, ConnectionError):

@@ -127,6 +127,9 @@ def gamma(
             _check_same(resume.settings, settings)
         allowance = _allowance(sphere, rotations, budget, tolerance)
         allowance.check(int((ledger.turns == 0).sum()), ledger.queries)
+        if map is builtins.map:
+            question, map = sphere.question.in_lanes()
+            sphere = replace(sphere, question=question)
         _run(sphere, ledger, allowance, map, progress)
     return ledger.scores(settings)
 

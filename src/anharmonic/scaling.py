@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from array_api_compat import array_namespace
 from numpy.typing import ArrayLike
 
 from anharmonic.errors import PointsError, SettingsError
@@ -133,8 +134,10 @@ def limits(bounds: Any, region: Region) -> tuple[Floats, Floats] | None:
         ) from problem
     if not (lower < upper).all():
         raise SettingsError(f"every lower bound must be below its upper bound, got {bounds!r}")
-    outside = (host(region.values) < lower) | (host(region.values) > upper)
-    if outside.any():
+    xp = array_namespace(region.values)
+    least, most = (host(extreme(region.values, axis=0)) for extreme in (xp.min, xp.max))
+    if (least < lower).any() or (most > upper).any():
+        outside = (host(region.values) < lower) | (host(region.values) > upper)
         rows = np.flatnonzero(outside.any(axis=1))
         raise PointsError(f"row {rows[0]} lies outside the bounds already: widen them or drop it")
     return lower, upper

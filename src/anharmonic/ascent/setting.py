@@ -72,7 +72,7 @@ def set_out(
         "asked_ball": ball if isinstance(ball, str) else None,
         "directions": directions,
     }
-    question, chunk = question_about(asked, region, batch_size)
+    question, chunk = question_about(asked, region, batch_size, stride.ball.count)
     return Climber(question, stride, climb, chunk), facts
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -13,8 +16,9 @@ from anharmonic.ascent.steps import Climber, Step, blocks
 from anharmonic.asking import on_host
 from anharmonic.deviation import placed
 from anharmonic.errors import SettingsError
+from anharmonic.lanes import LANES
 from anharmonic.margins import labels_of, margins_of
-from anharmonic.protocols import Integers
+from anharmonic.protocols import Integers, Map
 from anharmonic.walks import Search
 
 __all__ = ["Progress", "Walkers"]
@@ -42,6 +46,7 @@ class Walkers:
         self.gammas = np.full((many, steps), np.nan)
         self.flips = np.full(many, -1, dtype=np.int64)
         self.queries = np.zeros(many, dtype=np.int64)
+        self.telling = Lock()
 
     def take_up(self, before: Search) -> None:
         """Stand where another search stopped."""
@@ -94,23 +99,37 @@ class Walkers:
             self.queries[rows] += 1
 
     def walk(self, progress: Progress | None) -> None:
-        """Everyone who is behind takes a step, until nobody is due one or can pay for it."""
-        cost = self.climber.cost
-        while len(rows := self._due()):
-            number = int(self._taken()[rows[0]])
-            for few in blocks(rows, self.climber.rows_at_once):
-                here = self.positions[few.tolist()]
-                self._record(few, number, self.climber.step(here, few, self.labels[few, 0], number))
-                if progress is not None:
-                    spent, active = int(self.queries.sum()), self._active()
-                    due = int((self.settings["steps"] - self._taken()[active]).sum())
-                    progress(spent, spent + due * cost)
-            if number == 0 and self.climber.climb != "random" and (self.choices[:, 0] < 0).all():
+        """Everyone takes steps until nobody is due one or can pay for it."""
+        question = self.climber.question
+        run: Map = map
+        if self.settings["budget"] is None:
+            # With one, who is paid for must not depend on who happens to be quicker.
+            question, run = question.in_lanes()
+            self.climber = replace(self.climber, question=question)
+        lanes = LANES if run is not map else 1
+        groups = [np.arange(lane, len(self.flips), lanes) for lane in range(lanes)]
+        for steps in (1, self.settings["steps"]):
+            deque(run(partial(self._go, steps=steps, progress=progress), groups), maxlen=0)
+            if steps == 1 and self.climber.climb != "random" and (self.choices[:, 0] < 0).all():
                 raise SettingsError(
                     "no step from any point went anywhere: a radius of "
                     f"{self.climber.stride.radius:.4g} is rounded to nothing by the grid or "
                     "stopped by the bounds. Raise the radius"
                 )
+
+    def _go(self, group: Integers, steps: int, progress: Progress | None) -> None:
+        """Those of a group who are furthest behind take a step, until all have so many."""
+        cost = self.climber.cost
+        while len(rows := self._due(group, steps)):
+            number = int(self._taken()[rows[0]])
+            for few in blocks(rows, self.climber.rows_at_once):
+                here = self.positions[few.tolist()]
+                self._record(few, number, self.climber.step(here, few, self.labels[few, 0], number))
+                if progress is not None:
+                    with self.telling:
+                        spent, active = int(self.queries.sum()), self._active()
+                        due = int((self.settings["steps"] - self._taken()[active]).sum())
+                        progress(spent, spent + due * cost)
 
     def _record(self, rows: Integers, number: int, step: Step) -> None:
         first, moved = self.labels[rows, 0], step.choices >= 0
@@ -124,10 +143,11 @@ class Walkers:
         self.flips[rows[new]] = number + 1
         self.queries[rows] += step.queries
 
-    def _due(self) -> Integers:
+    def _due(self, group: Integers, steps: int) -> Integers:
         """Rows furthest behind among those still walking, as many as the budget has room for."""
-        active = self._active()
+        active = np.intersect1d(group, self._active(), assume_unique=True)
         taken = self._taken()[active]
+        active, taken = active[taken < steps], taken[taken < steps]
         behind = active[taken == taken.min(initial=self.settings["steps"])]
         within = int(min(len(behind), self._left() // self.climber.cost))
         return np.asarray(behind[:within])

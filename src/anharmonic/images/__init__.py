@@ -8,5 +8,14 @@ so that gamma, searches and gradients all speak of pixels. Needs `anharmonic[ima
 from anharmonic.images.folders import Images, read_images
 from anharmonic.images.loading import classifier
 from anharmonic.images.preprocessing import IMAGENET, Preprocessing
+from anharmonic.images.rounding import Rounding, rounding
 
-__all__ = ["IMAGENET", "Images", "Preprocessing", "classifier", "read_images"]
+__all__ = [
+    "IMAGENET",
+    "Images",
+    "Preprocessing",
+    "Rounding",
+    "classifier",
+    "read_images",
+    "rounding",
+]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from anharmonic.errors import MissingExtra, NotAModel, first_line
+from anharmonic.errors import MissingExtra, NotAModel, SettingsError, first_line
 from anharmonic.images.preprocessing import IMAGENET, Preprocessing
 from anharmonic.models.files import load
 
@@ -22,13 +22,16 @@ def classifier(
     *,
     classes: Sequence[str] | None = None,
     device: str | None = None,
+    precision: Literal["float16"] | None = None,
     trust: bool = False,
 ) -> Any:
     """A classifier of pixels: a torch module, an ONNX file, or a transformers id or folder.
 
     `preprocessing` is what a transformers model declares, else `IMAGENET`, unless given. The
     result goes wherever a model does; it is a torch module, except for ONNX, where it is a
-    function. `device` moves it. Weights kept as pickles are only read with `trust`.
+    function. `device` moves it. `precision="float16"` is the fast mode of a GPU: a copy of the
+    network in half precision but for its last layer; `rounding` says what that costs. Weights
+    kept as pickles are only read with `trust`.
 
     >>> import torch
     >>> tiny = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(12, 2))
@@ -39,13 +42,20 @@ def classifier(
     try:
         import torch
 
-        from anharmonic.images.network import Classifier
+        from anharmonic.images.network import Classifier, halved
     except ImportError as problem:
         raise MissingExtra("torch", "images") from problem
+    if precision not in (None, "float16"):
+        raise SettingsError(
+            f"precision={precision!r}: leave it out, or take float16 with a float32 last layer. "
+            "bfloat16 keeps three digits, and its error is half of a typical gamma"
+        )
     named = None if classes is None else tuple(str(each) for each in classes)
     if isinstance(source, torch.nn.Module):
         found = Classifier(source, preprocessing or IMAGENET, named)
     elif str(source).endswith(".onnx"):
+        if precision is not None:
+            raise SettingsError("an ONNX file has its precision in it: convert the file instead")
         return OnnxClassifier(load(Path(source), trust), preprocessing or IMAGENET)
     elif isinstance(source, str | Path):
         found = _transformers(str(source), preprocessing, named, trust)
@@ -54,6 +64,8 @@ def classifier(
             f"A {type(source).__name__} is no image classifier: give a torch module, an .onnx "
             "file, or a transformers model's id or folder."
         )
+    if precision is not None:
+        found = Classifier(halved(found.network), found.preprocessing, found.classes)
     return found if device is None else found.to(device)
 
 

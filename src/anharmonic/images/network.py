@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any
 
 import torch
@@ -10,7 +11,7 @@ from torch.nn import functional
 from anharmonic.errors import PointsError
 from anharmonic.images.preprocessing import Preprocessing
 
-__all__ = ["Classifier", "prepared"]
+__all__ = ["Classifier", "halved", "prepared"]
 
 
 class Classifier(torch.nn.Module):
@@ -29,8 +30,35 @@ class Classifier(torch.nn.Module):
         super().__init__()
         self.network, self.preprocessing, self.classes = network, preprocessing, classes
 
+    @property
+    def points_dtype(self) -> torch.dtype:
+        """What pixels come in: half precision would round them to an eighth of a grey level."""
+        own = self._own_dtype()
+        return own if own.itemsize >= 4 else torch.float32
+
     def forward(self, pixels: torch.Tensor) -> Any:
-        return self.network(prepared(pixels, self.preprocessing))
+        return self.network(prepared(pixels, self.preprocessing).to(self._own_dtype()))
+
+    def _own_dtype(self) -> torch.dtype:
+        held = next(self.network.parameters(), None)
+        return torch.float32 if held is None else held.dtype
+
+
+def halved(network: torch.nn.Module) -> torch.nn.Module:
+    """A copy in half precision, except for its last layer.
+
+    Gamma is a small difference of outputs: rounding them alone would cost most of the digits.
+    """
+    copy = deepcopy(network).half()
+    layers = (torch.nn.Linear, torch.nn.modules.conv._ConvNd)
+    last = [part for part in copy.modules() if isinstance(part, layers)][-1:]
+    for layer in last:
+        layer.float().register_forward_pre_hook(_in_single)
+    return copy
+
+
+def _in_single(_: torch.nn.Module, given: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
+    return tuple(each.float() for each in given)
 
 
 def prepared(pixels: torch.Tensor, how: Preprocessing) -> torch.Tensor:

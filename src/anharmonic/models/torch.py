@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 from array_api_compat import is_torch_array
 
-from anharmonic.errors import MissingExtra, NotAModel, OutputError
+from anharmonic.errors import DeviceFull, MissingExtra, NotAModel, OutputError, first_line
 from anharmonic.models.answers import Answers, scored
 from anharmonic.protocols import Array
 
@@ -31,6 +32,13 @@ def torch_answers(module: Module) -> Answers:
         raise NotAModel(
             f"A {type(module).__name__} is no model: pass a torch.nn.Module or a function."
         )
+    if any(held.dtype == torch.bfloat16 for held in module.parameters()):
+        warnings.warn(
+            "a network in bfloat16 rounds its answers to three digits, about half of a typical "
+            "gamma: measure it in float32, or in float16 with images.classifier(…, "
+            "precision='float16')",
+            stacklevel=2,
+        )
     classes = getattr(module, "classes", None)
     named = tuple(classes) if isinstance(classes, tuple | list) else None
     return Answers(type(module).__name__, scored(Forward(module)), named, where=Place(module))
@@ -38,7 +46,7 @@ def torch_answers(module: Module) -> Answers:
 
 @dataclass(frozen=True, eq=False)
 class Place:
-    """Points on the device and in the precision of the module's first float.
+    """Points on the device and in the precision of the module's first float, or as it says.
 
     On the CPU they stay numpy arrays, which share their memory with tensors: at work as small
     as a chunk's, numpy is the quicker of the two and leaves torch's threads to the module. A
@@ -65,7 +73,8 @@ def _placed(points: Array, module: Module) -> Any:
         points = torch.from_numpy(array) if array.flags.writeable else torch.tensor(array)
     for held in chain(module.parameters(), module.buffers()):
         if held.is_floating_point():
-            return points.to(device=held.device, dtype=held.dtype)
+            wanted = getattr(module, "points_dtype", held.dtype)
+            return points.to(device=held.device, dtype=wanted)
     return points
 
 
@@ -79,7 +88,16 @@ class Forward:
         import torch
 
         with _evaluating(self.module), torch.no_grad():
-            return _tensor(self.module(_placed(points, self.module))).detach()
+            try:
+                return _tensor(self.module(_placed(points, self.module))).detach()
+            except torch.cuda.OutOfMemoryError as problem:
+                full = first_line(problem)
+        # Out of the handler nothing of the failed call is held any more, so it can be given back.
+        torch.cuda.empty_cache()
+        raise DeviceFull(
+            f"{len(points):,} rows are too many for the device ({full}): ask with a smaller "
+            "batch_size="
+        )
 
 
 def _tensor(answer: Any) -> Array:
