@@ -108,7 +108,7 @@ def test_the_error_covers_what_other_directions_say():
 @pytest.mark.parametrize("ball", ["auto", "dense", "random pairs"])
 def test_batches_change_nothing(ball):
     common = {"radius": 0.2, "scale": None, "ball": ball, "directions": 6}
-    for kind in ("drift", "paper"):
+    for kind in ("drift", "walks", "sway", "paper"):
         one = ah.nstep_robustness(bumps, POINTS, kind=kind, **common)
         other = ah.nstep_robustness(bumps, POINTS, kind=kind, batch_size=3, **common)
         np.testing.assert_allclose(one.values, other.values, rtol=1e-12)
@@ -125,6 +125,47 @@ def test_torch_says_the_same_as_numpy():
     np.testing.assert_allclose(one.values, other.values, rtol=1e-6)
     table = stability.class_table(model, torch.tensor(POINTS), **common)
     assert sum(row.points for row in table.rows) == 40
+
+
+def test_walks_on_a_flat_boundary():
+    """The change over N steps has mean 0 and variance N·4r²|w|²/n, however it is asked for."""
+    common = {"steps": 9, "radius": 0.3, "scale": None, "directions": 2000, "ball": "random"}
+    margin = 2 * np.abs(POINTS[:8] @ WEIGHTS)
+    spread = 3 * 2 * 0.3 * np.linalg.norm(WEIGHTS) / 2
+    sway = ah.nstep_robustness(slope, POINTS[:8], kind="sway", **common)
+    assert sway.metric == "sway"
+    assert sway.queries == 8 * 2001
+    np.testing.assert_array_less(np.abs(sway.values - spread / margin), 5 * sway.errors)
+    np.testing.assert_allclose(sway.values * margin, spread, rtol=0.08)
+    np.testing.assert_array_less(np.abs(sway.signed * margin), 5 * spread / np.sqrt(2000))
+    walks = ah.nstep_robustness(slope, POINTS[:8], kind="walks", **common)
+    np.testing.assert_array_less(
+        np.abs(walks.values - norm.cdf(-margin / spread)), 5 * walks.errors + 1e-6
+    )
+    drift = ah.nstep_robustness(slope, POINTS[:8], kind="drift", **common | {"ball": "cross"})
+    np.testing.assert_allclose(walks.values, drift.values, atol=0.04)
+
+
+def test_sway_squared_bounds_the_share_of_walks_that_flip():
+    common = {"steps": 16, "radius": 0.3, "scale": None, "ball": "random"}
+    sway = ah.nstep_robustness(bumps, POINTS, kind="sway", directions=400, **common)
+    seen = stability.observed_flips(bumps, POINTS, walks=100, **common | {"seed": 5})
+    slack = 5 * 2 * sway.values * sway.errors + 5 * 0.05
+    assert (seen.rates <= sway.values**2 + slack).all()
+    assert ((sway.values < 0.5) & (seen.rates == 0)).any()
+    assert (seen.rates > 0.2).any()
+
+
+def test_sway_where_there_is_nothing_to_divide_by():
+    def flat(x):
+        return np.zeros((len(x), 2)) + (np.asarray(x)[:, :1] > 0) * np.array([[1.0, 0.0]])
+
+    at = np.array([[5.0, 0.0], [-5.0, 0.0]])
+    found = ah.nstep_robustness(flat, at, kind="sway", radius=0.1, scale=None)
+    assert found.values.tolist() == [0.0, 0.0]
+    near = np.array([[-0.01, 0.0]])
+    found = ah.nstep_robustness(flat, near, kind="sway", radius=0.5, scale=None)
+    assert found.values.tolist() == [np.inf]
 
 
 def test_the_papers_metric():
@@ -294,7 +335,9 @@ def test_maps_refuse_what_does_not_fit():
     ("arguments", "words"),
     [
         ({"steps": 0}, "at least 1"),
-        ({"kind": "best"}, "'drift' or 'paper'"),
+        ({"kind": "best"}, "drift, walks, sway, paper"),
+        ({"kind": "sway", "event": "ever"}, "at their ends alone"),
+        ({"kind": "walks", "directions": 2}, "too little"),
         ({"ball": "random", "directions": 2}, "too little"),
     ],
 )

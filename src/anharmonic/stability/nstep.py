@@ -12,12 +12,14 @@ from anharmonic.errors import SettingsError
 from anharmonic.margins import of_classes, probabilities_of
 from anharmonic.protocols import Floats
 from anharmonic.scores import Scores
-from anharmonic.stability.surroundings import Surroundings, surroundings
+from anharmonic.stability.surroundings import Surroundings, surroundings, walked
 
-__all__ = ["FLIP", "STABLE", "Event", "flip_chance", "nstep_robustness"]
+__all__ = ["FLIP", "STABLE", "SWAY", "Event", "Kind", "flip_chance", "nstep_robustness"]
 
 Event = Literal["end", "ever"]
-FLIP, STABLE = "flip chance", "paper stability"
+Kind = Literal["drift", "walks", "sway", "paper"]
+FLIP, SWAY, STABLE = "flip chance", "sway", "paper stability"
+METRICS: dict[str, str] = {"drift": FLIP, "walks": FLIP, "sway": SWAY, "paper": STABLE}
 
 
 def nstep_robustness(
@@ -25,7 +27,7 @@ def nstep_robustness(
     points: Any,
     *,
     steps: int = 25,
-    kind: Literal["drift", "paper"] = "drift",
+    kind: Kind = "drift",
     event: Event = "end",
     **arguments: Unpack[StepArguments],
 ) -> Scores:
@@ -35,6 +37,12 @@ def nstep_robustness(
       margin + N·mean Δ, give or take √N·sd Δ. The value is the chance Φ(z) that this is below
       0: of another class at the `event` "end", or at any time on the way, "ever" (a Brownian
       path's first passage). Larger is worse. `signed` holds z, `outputs` the margin.
+    - "walks": the same chance from where `directions` random walks of N steps end, a query each
+      however long they are: nothing is extrapolated. `signed` and `outputs` as above.
+    - "sway": the root mean square change of the margin at those ends, in units of the margin.
+      At most sway² of all walks end in another class (Chebyshev's inequality). Larger is worse,
+      and it ranks best of all that was tried on images. `signed` holds the mean change in the
+      same unit: below 0, walks tend towards the boundary.
     - "paper": P·exp(−N·gamma), with P the predicted class's softmax and gamma the deviation of
       its output. Larger is better. `signed` holds the signed deviation, `outputs` P.
 
@@ -50,23 +58,29 @@ def nstep_robustness(
     """
     if steps < 1:
         raise SettingsError(f"steps must be at least 1, got {steps}")
-    if kind not in ("drift", "paper") or event not in ("end", "ever"):
-        raise SettingsError("kind is 'drift' or 'paper', and event 'end' or 'ever'")
-    climber, facts = set_out(model, points, "margin", **arguments)
-    found = surroundings(climber)
-    if kind == "drift":
-        values, errors, signed = _drift(found, steps, event)
-        outputs = found.margins
-    else:
+    if kind not in METRICS or event not in ("end", "ever"):
+        raise SettingsError(f"kind is one of {', '.join(METRICS)}, and event 'end' or 'ever'")
+    walking = kind in ("walks", "sway")
+    if walking and event == "ever":
+        raise SettingsError("walks are asked for at their ends alone: event='ever' needs 'drift'")
+    climber, facts = set_out(model, points, "random" if walking else "margin", **arguments)
+    found = walked(climber, steps, facts["directions"]) if walking else surroundings(climber)
+    outputs = found.margins
+    if kind == "paper":
         values, errors, signed, outputs = _paper(found, steps, climber.question.model.kind)
+    elif kind == "sway":
+        values, errors, signed = _sway(found)
+    else:
+        # A walk's end is one step of the law it is drawn from.
+        values, errors, signed = _drift(found, 1 if walking else steps, event)
     return Scores(
-        metric=FLIP if kind == "drift" else STABLE,
+        metric=METRICS[kind],
         values=values,
         errors=errors,
         squared=values**2 - errors**2,
         signed=signed,
         outputs=outputs,
-        turns=np.full(len(values), climber.stride.half, dtype=np.int64),
+        turns=np.full(len(values), found.changes.shape[2], dtype=np.int64),
         queries=found.queries,
         settings=facts | {"steps": steps, "event": event, "nstep": kind},
     )
@@ -124,6 +138,25 @@ def _chances(
     margin = found.margins.reshape((-1,) + (1,) * (mean.ndim - 1))
     margin = np.broadcast_to(margin, mean.shape)
     return flip_chance(margin, mean, np.sqrt(variance), steps, event)
+
+
+def _sway(found: Surroundings) -> tuple[Floats, Floats, Floats]:
+    """Root mean square and mean of the change, in margins, and the first one's error."""
+    changes = found.changes.reshape(len(found.changes), -1)
+    size = np.sqrt((changes**2).mean(axis=1))
+    spread = (changes**2).std(axis=1, ddof=1) / np.sqrt(changes.shape[1])
+    unit = 2 * size * found.margins
+    return (
+        _in_margins(size, found.margins),
+        np.divide(spread, unit, out=np.zeros_like(size), where=unit > 0),
+        _in_margins(changes.mean(axis=1), found.margins),
+    )
+
+
+def _in_margins(values: Floats, margins: Floats) -> Floats:
+    """Nothing is little even where there is no margin at all; anything else is too much."""
+    none = np.where(values == 0, 0.0, np.copysign(np.inf, values))
+    return np.divide(values, margins, out=none, where=margins > 0)
 
 
 def _paper(found: Surroundings, steps: int, kind: Any) -> tuple[Floats, Floats, Floats, Floats]:

@@ -2,50 +2,21 @@
 
 from __future__ import annotations
 
-import copy
 import time
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 import torch
 from torch import nn
 from torch.nn import functional
 
+from anharmonic.images.network import halved
 from anharmonic.images.preprocessing import Preprocessing
 from anharmonic.reproduce.page import Tell, silent
 
-__all__ = ["Fast", "halved"]
+__all__ = ["Fast"]
 
 Run = Callable[[torch.Tensor], torch.Tensor]
-
-
-class SingleLinear(nn.Module):
-    """A linear layer in single precision, whatever comes in."""
-
-    def __init__(self, layer: nn.Linear) -> None:
-        super().__init__()
-        self.layer = layer.float()
-
-    def forward(self, values: torch.Tensor) -> torch.Tensor:
-        answers: torch.Tensor = self.layer(values.float())
-        return answers
-
-
-def halved(network: nn.Module) -> nn.Module:
-    """A copy in half precision, but for batch normalisation and the last linear layer."""
-    network = copy.deepcopy(network).eval()
-    name, last = [each for each in network.named_modules() if isinstance(each[1], nn.Linear)][-1]
-    network.half()
-    for part in network.modules():
-        if isinstance(part, nn.BatchNorm2d):
-            part.float()
-    *path, leaf = name.split(".")
-    owner: Any = network
-    for step in path:
-        owner = getattr(owner, step)
-    setattr(owner, leaf, SingleLinear(last))
-    # torch's types do not know this way of calling it.
-    return cast(nn.Module, cast(Any, network).to(memory_format=torch.channels_last))
 
 
 class Fast(nn.Module):
@@ -74,7 +45,8 @@ class Fast(nn.Module):
         for name in ("mean", "deviation"):
             values = torch.tensor(getattr(how, name), device=device).reshape(1, -1, 1, 1)
             self.register_buffer(name, values * how.largest)
-        self.held = ((halved(network) if half else network.eval()).to(device),)
+        ready: Any = (halved(network.eval()) if half else network.eval()).to(device)
+        self.held = (ready.to(memory_format=torch.channels_last),)
         self.kind = torch.float16 if half else torch.float32
         self.run: Run = self.plain
         if compiling:
