@@ -147,13 +147,13 @@ def test_walks_on_a_flat_boundary():
 
 
 def test_sway_squared_bounds_the_share_of_walks_that_flip():
-    common = {"steps": 16, "radius": 0.3, "scale": None, "ball": "random"}
+    common = {"steps": 4, "radius": 0.1, "scale": None, "ball": "random"}
     sway = ah.nstep_robustness(bumps, POINTS, kind="sway", directions=400, **common)
     seen = stability.observed_flips(bumps, POINTS, walks=100, **common | {"seed": 5})
     slack = 5 * 2 * sway.values * sway.errors + 5 * 0.05
     assert (seen.rates <= sway.values**2 + slack).all()
     assert ((sway.values < 0.5) & (seen.rates == 0)).any()
-    assert (seen.rates > 0.2).any()
+    assert (seen.rates > 0.05).any()
 
 
 def test_sway_where_there_is_nothing_to_divide_by():

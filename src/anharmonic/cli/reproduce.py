@@ -98,7 +98,7 @@ def _show(page: Page) -> None:
     console.print(f"[bold]{escape(page.title)}[/]\n")
     console.print(f"The paper says: {escape(prose(page.claim))}\n", style="dim")
     for section in page.sections:
-        if section.rows:
+        if section.tabular:
             console.print(_table(section))
     for line in page.verdict:
         console.print(f"• {escape(prose(line))}")

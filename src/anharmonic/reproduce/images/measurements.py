@@ -26,6 +26,7 @@ class Measurements:
     """Arrays over a network's photos, by name, and the facts about how they came to be.
 
     - `margin`, `probability`, `logit`, `label` (photos,): at the photo itself.
+    - `top` (photos, 5): the five classes with the largest logits, the largest first.
     - `NAME/changes`, `NAME/own` (photos, sides, each): change of the margin and of the predicted
       class's logit, one step away (NAME is a ball) or after N random ones (`walks N BALL`).
     - `auto BUDGET` (photos,): gamma with the ball the package chooses.

@@ -94,14 +94,22 @@ class Measuring:
         self.keep(self.found)
         self.tell(f"{self.found.network}: {name}: {queries:,} queries in {seconds:.1f} s")
 
-    def centres(self) -> int:
+    def _answers(self) -> Any:
+        """Logits at the photos themselves, (photos, classes)."""
         model = as_model(self.model, output="logit")
         size = self.batch or 32
         parts = [
             on_host(model(model.place(self.photos[low : low + size])))
             for low in range(0, len(self.photos), size)
         ]
-        outputs = np.concatenate(parts)
+        return np.concatenate(parts)
+
+    def top_five(self) -> int:
+        self.found.arrays["top"] = np.argsort(-self._answers(), axis=1, kind="stable")[:, :5]
+        return len(self.photos)
+
+    def centres(self) -> int:
+        outputs = self._answers()
         labels = labels_of(outputs)
         self.found.arrays |= {
             "label": labels,
@@ -203,6 +211,7 @@ def measured(
             nowhere = np.full((effort.seeds, len(photos)), NOT_WALKED)
             found.arrays.setdefault(f"{climb}/{what}", nowhere)
     work.piece("photos", work.centres)
+    work.piece("top five", work.top_five)
     for ball in BALLS:
         work.piece(ball, partial(work.neighbours, ball))
     for steps, ball in WALKS:
