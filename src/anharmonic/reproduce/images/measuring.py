@@ -50,7 +50,9 @@ class Effort(NamedTuple):
 
 
 FULL = Effort()
-REDUCED = Effort(neighbours=20, seeds=1, directions=10, gamma_directions=4)
+REDUCED = Effort(
+    neighbours=20, seeds=1, directions=10, gamma_directions=4, photos_at_once=4, gamma_seconds=60
+)
 """What a laptop can do in minutes."""
 
 

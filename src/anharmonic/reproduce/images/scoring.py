@@ -11,9 +11,20 @@ from anharmonic.protocols import Floats
 from anharmonic.reproduce.images.measurements import NOT_WALKED, Measurements
 from anharmonic.reproduce.images.measuring import BALLS, BUDGETS, STEPS, WALKS
 
-__all__ = ["LABELS", "Label", "Score", "budgets", "candidates", "chosen_score", "known_scores"]
+__all__ = [
+    "KINDS",
+    "LABELS",
+    "RECOMMENDED",
+    "Label",
+    "Score",
+    "budgets",
+    "candidates",
+    "known_scores",
+]
 
 KINDS = (*BALLS, *(f"walks {steps} {ball}" for steps, ball in WALKS))
+RECOMMENDED = f"sway ({KINDS[3]})"
+"""What `nstep_robustness(kind="sway")` gives."""
 LABELS = {
     "gamma ascent": ("gamma", STEPS),
     "margin-greedy": ("margin", STEPS),
@@ -80,12 +91,7 @@ def known_scores(allowed: list[int]) -> Iterator[Score]:
         yield Score("walks, end margin", budget, formed("end margin", KINDS[3], budget))
         yield Score("walks, z", budget, formed("z", KINDS[3], budget))
         yield Score("walks, flip rate", budget, _flip_rate(KINDS[3], budget))
-        yield chosen_score(budget)
-
-
-def chosen_score(budget: int) -> Score:
-    """What `nstep_robustness(kind="sway")` gives."""
-    return Score("walks, sway", budget, formed("sway", KINDS[3], budget))
+        yield Score("walks, sway", budget, formed("sway", KINDS[3], budget))
 
 
 def _gamma(kind: str, budget: int) -> Callable[[Measurements], Floats]:
