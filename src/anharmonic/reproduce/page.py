@@ -97,6 +97,12 @@ class Section:
     rows: tuple[Row, ...] = ()
     pictures: tuple[Picture, ...] = ()
     grid: Grid | None = None
+    asked: int = 0
+
+    @property
+    def queries(self) -> int:
+        """What its rows cost, and what was asked besides."""
+        return self.asked + sum(row.queries for row in self.rows)
 
     @property
     def tabular(self) -> bool:
@@ -122,11 +128,12 @@ class Page:
     sections: tuple[Section, ...]
     verdict: tuple[str, ...]
     seed: int
-    options: str = ""
+    needs: str = ""
+    """What the command must be given besides, such as --data DIR."""
 
     @property
     def queries(self) -> int:
-        return sum(row.queries for section in self.sections for row in section.rows)
+        return sum(section.queries for section in self.sections)
 
     def rows(self) -> dict[str, Row]:
         """Every row by "section: case"."""
@@ -152,8 +159,8 @@ class Page:
 
     def markdown(self) -> str:
         """The page as it stands in the documentation."""
-        asked = f"{self.name} {self.options}".strip()
-        command = f"anharmonic reproduce {asked} --seed {self.seed} --out docs/reproduce"
+        asked = " ".join(filter(None, (self.name, f"--seed {self.seed}", self.needs)))
+        command = f"anharmonic reproduce {asked} --out docs/reproduce"
         head = [
             f"# {self.title}",
             f"Written by `{command}` (seed {self.seed}, {self.queries:,} model queries). "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import platform
 import time
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,8 @@ def main() -> None:
         "device": torch.cuda.get_device_name() if device == "cuda" else platform.processor(),
         "precision": "half, last layer single" if device == "cuda" else "single",
         "photos": names,
+        "torch": torch.__version__,
+        "date": date.today().isoformat(),
     }
     effort = FULL._replace(gamma_seconds=asked.gamma_seconds)
     if asked.tiny:

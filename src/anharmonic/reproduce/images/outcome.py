@@ -74,7 +74,7 @@ def brier(found: Measurements, budget: int) -> dict[str, Estimate]:
     The walks that are predicted are others than those predicted from. "average rate" gives
     everybody the share of all walks that flipped.
     """
-    ends = found.around(KINDS[3], found.arrays[f"{KINDS[3]}/changes"][0].size)[:, 0]
+    ends = found.arrays[f"{KINDS[3]}/changes"][:, 0].astype(np.float64)
     gap = found.arrays["margin"].astype(np.float64)
     seen = (gap[:, None] + ends[:, budget:] < 0).astype(np.float64)
     if not seen.size:

@@ -48,7 +48,8 @@ def _half(contest: Contest) -> str:
     return f"""Chosen on one half of the photos, among {len(contest.ordered)} ways with at most
         {FEW} queries: {best}{known}. Its smallest AUROC over networks and labels was {first:.3f}
         there, and is {lowest:.3f} on the other half, where the margin's is {margin:.3f}. Aimed at,
-        {WANTED:.2f} on every network and label with at most {FEW} queries: {reached}."""
+        {WANTED:.2f} on every network and label with at most {FEW} queries: {reached}. (On all
+        photos: {contest.worst(best):.3f}, the margin's {contest.worst(MARGIN):.3f}.)"""
 
 
 def _above_margin(contest: Contest) -> str:
