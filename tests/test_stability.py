@@ -37,7 +37,9 @@ POINTS = np.random.default_rng(0).normal(size=(40, 4))
 def test_a_flat_boundary_under_isotropic_steps(ball, steps):
     """A step changes the margin by 2r·w·u, of mean 0 and variance 4r²|w|²/n."""
     radius = 0.3
-    found = ah.nstep_robustness(slope, POINTS, steps=steps, radius=radius, scale=None, ball=ball)
+    found = ah.nstep_robustness(
+        slope, POINTS, kind="drift", steps=steps, radius=radius, scale=None, ball=ball
+    )
     margin = 2 * np.abs(POINTS @ WEIGHTS)
     z = -margin / (np.sqrt(steps) * 2 * radius * np.linalg.norm(WEIGHTS) / 2)
     np.testing.assert_allclose(found.signed, z, rtol=1e-9)
@@ -50,7 +52,9 @@ def test_a_flat_boundary_under_isotropic_steps(ball, steps):
 
 def test_on_the_boundary_the_chance_is_one_half():
     for ball in ("cross", "random pairs"):
-        found = ah.nstep_robustness(slope, np.zeros((3, 4)), radius=0.2, scale=None, ball=ball)
+        found = ah.nstep_robustness(
+            slope, np.zeros((3, 4)), kind="drift", radius=0.2, scale=None, ball=ball
+        )
         np.testing.assert_allclose(found.values, 0.5, atol=1e-12)
 
 
@@ -61,13 +65,15 @@ def test_a_model_that_does_not_change_never_flips():
     for event in ("end", "ever"):
         for ball in ("cross", "random"):
             found = ah.nstep_robustness(
-                flat, POINTS, radius=0.2, scale=None, ball=ball, event=event
+                flat, POINTS, kind="drift", radius=0.2, scale=None, ball=ball, event=event
             )
             np.testing.assert_array_equal(found.values, 0)
             np.testing.assert_array_equal(found.errors, 0)
     tie, z = stability.flip_chance(np.zeros(1), np.zeros(1), np.zeros(1), 9, "end")
     assert tie.tolist() == [0.5]
     assert z.tolist() == [0.0]
+    walks = ah.nstep_robustness(flat, POINTS, radius=0.2, scale=None)
+    assert walks.values.max() == walks.errors.max() == 0
     sure, _ = stability.flip_chance(np.ones(1), -np.ones(1), np.zeros(1), 9, "end")
     assert sure.tolist() == [1.0]
 
@@ -156,6 +162,12 @@ def test_sway_squared_bounds_the_share_of_walks_that_flip():
     assert (seen.rates > 0.05).any()
 
 
+def test_sway_is_no_chance():
+    sway = ah.nstep_robustness(slope, POINTS, kind="sway", radius=0.1, scale=None)
+    with pytest.raises(SettingsError, match="kind='walks'"):
+        stability.calibration(sway, np.zeros(len(POINTS)))
+
+
 def test_sway_where_there_is_nothing_to_divide_by():
     def flat(x):
         return np.zeros((len(x), 2)) + (np.asarray(x)[:, :1] > 0) * np.array([[1.0, 0.0]])
@@ -182,11 +194,12 @@ def test_the_papers_metric():
     assert found.metric == "paper stability"
 
 
-def test_predicted_chances_come_true_on_a_flat_boundary():
+@pytest.mark.parametrize(("kind", "directions"), [("drift", 20), ("walks", 200)])
+def test_predicted_chances_come_true_on_a_flat_boundary(kind, directions):
     random = np.random.default_rng(3)
     points = random.normal(size=(400, 4))
     common = {"radius": 0.25, "scale": None, "steps": 30}
-    chances = ah.nstep_robustness(slope, points, **common)
+    chances = ah.nstep_robustness(slope, points, kind=kind, directions=directions, **common)
     seen = stability.observed_flips(slope, points, walks=5, **common)
     assert seen.flips.shape == (400, 5)
     assert seen.queries == 400 * 5 * 31
@@ -210,7 +223,7 @@ def test_ever_comes_before_the_end():
     end = stability.observed_flips(slope, points, event="end", **common)
     ever = stability.observed_flips(slope, points, event="ever", **common)
     assert (ever.flips >= end.flips).all()
-    chances = ah.nstep_robustness(slope, points, event="ever", **common)
+    chances = ah.nstep_robustness(slope, points, kind="drift", event="ever", **common)
     assert chances.values.mean() == pytest.approx(ever.rates.mean(), abs=0.1)
     assert ever.queries < end.queries
     with pytest.raises(SettingsError, match="give both the same"):
@@ -335,7 +348,7 @@ def test_maps_refuse_what_does_not_fit():
     ("arguments", "words"),
     [
         ({"steps": 0}, "at least 1"),
-        ({"kind": "best"}, "drift, walks, sway, paper"),
+        ({"kind": "best"}, "walks, sway, drift, paper"),
         ({"kind": "sway", "event": "ever"}, "at their ends alone"),
         ({"kind": "walks", "directions": 2}, "too little"),
         ({"ball": "random", "directions": 2}, "too little"),

@@ -17,9 +17,9 @@ from anharmonic.stability.surroundings import Surroundings, surroundings, walked
 __all__ = ["FLIP", "STABLE", "SWAY", "Event", "Kind", "flip_chance", "nstep_robustness"]
 
 Event = Literal["end", "ever"]
-Kind = Literal["drift", "walks", "sway", "paper"]
+Kind = Literal["walks", "sway", "drift", "paper"]
 FLIP, SWAY, STABLE = "flip chance", "sway", "paper stability"
-METRICS: dict[str, str] = {"drift": FLIP, "walks": FLIP, "sway": SWAY, "paper": STABLE}
+METRICS: dict[str, str] = {"walks": FLIP, "sway": SWAY, "drift": FLIP, "paper": STABLE}
 
 
 def nstep_robustness(
@@ -27,33 +27,35 @@ def nstep_robustness(
     points: Any,
     *,
     steps: int = 25,
-    kind: Kind = "drift",
+    kind: Kind = "walks",
     event: Event = "end",
     **arguments: Unpack[StepArguments],
 ) -> Scores:
     """How likely a decision is to survive `steps` random steps, at `directions`+1 queries.
 
-    - "drift": with Δ the change of the margin over one step, a walk of N steps ends near
-      margin + N·mean Δ, give or take √N·sd Δ. The value is the chance Φ(z) that this is below
-      0: of another class at the `event` "end", or at any time on the way, "ever" (a Brownian
-      path's first passage). Larger is worse. `signed` holds z, `outputs` the margin.
-    - "walks": the same chance from where `directions` random walks of N steps end, a query each
-      however long they are: nothing is extrapolated. `signed` and `outputs` as above.
-    - "sway": the root mean square change of the margin at those ends, in units of the margin.
-      At most sway² of all walks end in another class (Chebyshev's inequality). Larger is worse,
-      and it ranks best of all that was tried on images. `signed` holds the mean change in the
-      same unit: below 0, walks tend towards the boundary.
+    - "walks": the chance Φ(z) that a walk of N steps ends in another class, from where
+      `directions` random walks end, a query each however long they are: with Δ the change of the
+      margin at an end, z = −(margin + mean Δ)/sd Δ. Larger is worse. `signed` holds z, `outputs`
+      the margin.
+    - "sway": the root mean square of the same Δ, in units of the margin. At most sway² of all
+      walks end in another class (Chebyshev's inequality). Larger is worse; of all that was tried
+      on images it ranks best. `signed` holds mean Δ in the same unit: below 0, walks tend towards
+      the boundary.
+    - "drift": the chance extrapolated from one step: with Δ now the change over a single one, a
+      walk ends near margin + N·mean Δ, give or take √N·sd Δ. Of another class at the `event`
+      "end", or at any time on the way, "ever" (a Brownian path's first passage). `signed` and
+      `outputs` as for "walks". N·mean Δ carries an error of N·sd Δ/√directions: to take this
+      chance at its word, ask for several times as many `directions` as `steps`.
     - "paper": P·exp(−N·gamma), with P the predicted class's softmax and gamma the deviation of
       its output. Larger is better. `signed` holds the signed deviation, `outputs` P.
 
-    Errors come from the random directions (a jackknife); a ball that is taken whole has none.
-    N·mean Δ carries an error of N·sd Δ/√directions: to take a chance at its word rather than
-    rank by it, ask for several times as many `directions` as `steps`.
-    Other arguments are those of `adversarial_search`.
+    Errors come from the random directions or walks (a jackknife); a ball that is taken whole has
+    none. Other arguments are those of `adversarial_search`.
 
     >>> slope = lambda x: np.stack([x[:, 0], -x[:, 0]], axis=1)
     >>> at = np.array([[0.0, 0.0], [0.5, 0.0]])
-    >>> nstep_robustness(slope, at, steps=8, radius=0.1, scale=None).values.round(4).tolist()
+    >>> chances = nstep_robustness(slope, at, kind="drift", steps=8, radius=0.1, scale=None)
+    >>> chances.values.round(4).tolist()
     [0.5, 0.0062]
     """
     if steps < 1:
@@ -62,7 +64,7 @@ def nstep_robustness(
         raise SettingsError(f"kind is one of {', '.join(METRICS)}, and event 'end' or 'ever'")
     walking = kind in ("walks", "sway")
     if walking and event == "ever":
-        raise SettingsError("walks are asked for at their ends alone: event='ever' needs 'drift'")
+        raise SettingsError("walks are asked for at their ends alone: event='ever' takes 'drift'")
     climber, facts = set_out(model, points, "random" if walking else "margin", **arguments)
     found = walked(climber, steps, facts["directions"]) if walking else surroundings(climber)
     outputs = found.margins
