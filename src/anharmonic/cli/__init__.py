@@ -12,6 +12,7 @@ from anharmonic.cli.compare import compare_command
 from anharmonic.cli.demo import demo
 from anharmonic.cli.explain import explain_command
 from anharmonic.cli.measure import measure
+from anharmonic.cli.nstep import nstep_command
 from anharmonic.cli.report import report_command
 from anharmonic.cli.reproduce import reproduce
 from anharmonic.cli.search import search_command
@@ -37,6 +38,7 @@ app.command("sweep")(sweep_command)
 app.command("report")(report_command)
 app.command("search")(search_command)
 app.command("explain")(explain_command)
+app.command("nstep")(nstep_command)
 app.command("demo")(demo)
 app.add_typer(reproduce, name="reproduce")
 
