@@ -4,27 +4,24 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections import deque
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-from array_api_compat import is_torch_array, to_device
+from array_api_compat import array_namespace, device, is_torch_array, to_device
 
 from anharmonic.errors import DeviceFull, OutputError, listed
 from anharmonic.lanes import Lanes, Relay
 from anharmonic.protocols import Array, Floats, Integers, Map, Model
-from anharmonic.regions import Region
+from anharmonic.regions import Region, host
 
-__all__ = ["Pace", "Question", "answers", "on_host", "question_about"]
+__all__ = ["Pace", "Question", "answers", "answers_there", "on_host", "question_about"]
 
 LARGEST_CALL = 32768
 CHUNK_BYTES, DEVICE_BYTES = 1 << 23, 1 << 29
 DEVICE_CALL, DEVICE_CALL_BYTES = 512, 1 << 24
 """A device's calls: so many rows at least, more while they are small."""
-AHEAD = 4
-"""Calls a device is given before the first of them must be answered."""
 SIZES = {512: 3, 2048: 3, 8192: 2, LARGEST_CALL: 1}
 """Sizes of calls from small to large, and how often each is tried before it is judged."""
 FIRST = 2048
@@ -140,15 +137,15 @@ def question_about(
     multiple of `each`, the points that belong together.
     """
     size = told or model.batch_size
-    device = _device(model, region)
-    if device is None:
+    where = _device(model, region)
+    if where is None:
         room = told or max(64, min(LARGEST_CALL, CHUNK_BYTES // (8 * region.dimension)))
         pace = Pace(LARGEST_CALL) if size is None else Pace(size, told=True)
         return Question(model, region, pace), room
     wanted = max(DEVICE_CALL, min(LARGEST_CALL, DEVICE_CALL_BYTES // (4 * region.dimension)))
     call = size or max(1, wanted // each) * each
     room = told or max(1, DEVICE_BYTES // (4 * region.dimension * call)) * call
-    return Question(model, region, Pace(call, told=True), device), room
+    return Question(model, region, Pace(call, told=True), where), room
 
 
 def _device(model: Model, region: Region) -> str | None:
@@ -161,18 +158,47 @@ def _device(model: Model, region: Region) -> str | None:
 
 def answers(question: Question, points: Array, rows: Integers) -> Floats:
     """The model's outputs for points (rows, each, n): checked, (rows, each, columns)."""
+    return host(answers_there(question, points, rows))
+
+
+def answers_there(question: Question, points: Array, rows: Integers) -> Array:
+    """The same outputs, left on a device that takes calls in advance: a network's thousand
+    columns are soon reduced to a few, and only those need to come home.
+    """
     many, each, dimension = points.shape
-    flat = points.reshape((many * each, dimension))
-    outputs = _collected(question, flat, np.repeat(rows, each)).reshape(many, each, -1)
+    flat, owners = points.reshape((many * each, dimension)), np.repeat(rows, each)
+    begun = time.perf_counter()
+    found = (_gathered if question.queued else _collected)(question, flat, owners)
+    outputs = found.reshape((many, each, -1))
+    xp = array_namespace(outputs)
     # One pass without an array of flags: a sum is finite unless something in it is not.
-    if not np.isfinite(outputs.sum()):
-        bad = rows[~np.isfinite(outputs).all(axis=(1, 2))].tolist()
+    finite = bool(xp.isfinite(xp.sum(outputs)))
+    if question.queued:
+        question.pace.record(len(flat), time.perf_counter() - begun)
+    if not finite:
+        bad = rows[~np.isfinite(host(outputs)).all(axis=(1, 2))].tolist()
         if bad:
             raise OutputError(
                 f"the model gave NaN or infinity at or near rows {listed(bad)}: leave them "
                 "out, or give bounds= so that their neighbours stay legal"
             )
     return outputs
+
+
+def _gathered(question: Question, points: Array, rows: Integers) -> Array:
+    """All answers in one array on the device, which gets every call before the first is done."""
+    xp, where = array_namespace(points), device(points)
+    found: list[Array] = []
+    with question.turn:
+        start = 0
+        while start < len(points):
+            call = _asked(question, points, rows, start)
+            answer = _shaped(call.answer, call.stop - call.start)
+            if found and answer.shape[1:] != found[0].shape[1:]:
+                raise _unlike(answer, found[0])
+            found.append(xp.asarray(answer, dtype=xp.float64, device=where))
+            start = call.stop
+    return xp.concat(found)
 
 
 class Call(NamedTuple):
@@ -189,47 +215,23 @@ def _collected(question: Question, points: Array, rows: Integers) -> Floats:
 
     Each call's answer is copied and let go before the next call: answers kept one by one would
     lie between the blocks of memory that a network takes and gives back at every call, so that
-    it would find other, colder ones each time. A device gets a few calls ahead of the copying.
+    it would find other, colder ones each time.
     """
-    ahead = AHEAD if question.queued else 0
-    collection = Collection(question, len(points))
-    with question.turn:
-        start = 0
-        while start < len(points):
-            collection.calls.append(_asked(question, points, rows, start))
-            start = collection.calls[-1].stop
-            if len(collection.calls) > ahead:
-                collection.settle()
-    while collection.calls:
-        collection.settle()
-    return collection.outputs
-
-
-@dataclass
-class Collection:
-    """Answers of calls, put together in the order they were asked for."""
-
-    question: Question
-    rows: int
-    calls: deque[Call] = field(default_factory=deque)
-    outputs: Floats = field(default_factory=lambda: np.empty(0))
-    free: float = 0.0
-
-    def settle(self) -> None:
-        """Take in the answer to the oldest call."""
-        start, stop, raw, begun = self.calls.popleft()
-        answer = _numbers(raw, stop - start)
-        now = time.perf_counter()
-        self.question.pace.record(len(answer), now - max(begun, self.free))
-        self.free = now
-        if not start:
-            self.outputs = np.empty((self.rows, *answer.shape[1:]))
-        elif answer.shape[1:] != self.outputs.shape[1:]:
-            raise OutputError(
-                f"the model gave rows of shape {answer.shape[1:]} after rows of shape "
-                f"{self.outputs.shape[1:]}: it must answer every point alike"
-            )
-        self.outputs[start:stop] = answer
+    outputs: Floats | None = None
+    start = 0
+    while start < len(points):
+        call = _asked(question, points, rows, start)
+        answer = _shaped(on_host(call.answer), call.stop - start)
+        question.pace.record(len(answer), time.perf_counter() - call.begun)
+        if outputs is None:
+            outputs = np.empty((len(points), *answer.shape[1:]))
+        elif answer.shape[1:] != outputs.shape[1:]:
+            raise _unlike(answer, outputs)
+        outputs[start : call.stop] = answer
+        start = call.stop
+        del answer, call
+    assert outputs is not None
+    return outputs
 
 
 def _asked(question: Question, points: Array, rows: Integers, start: int) -> Call:
@@ -256,28 +258,34 @@ def _asked(question: Question, points: Array, rows: Integers, start: int) -> Cal
         return call
 
 
-def _numbers(answer: Array, wanted: int) -> Floats:
+def _shaped(outputs: Array, wanted: int) -> Array:
     """One row of numbers for each point, or an error that says what came instead."""
-    try:
-        outputs = on_host(answer)
-    except (TypeError, ValueError) as problem:
-        raise OutputError(
-            "the model's answers are not numbers: choose what to measure with output=, "
-            "for text labels output='onehot' and classes=[…]"
-        ) from problem
     if outputs.ndim == 0 or outputs.shape[0] != wanted:
         raise OutputError(
-            f"the model was asked for {wanted} rows and gave shape {outputs.shape}: "
+            f"the model was asked for {wanted} rows and gave shape {tuple(outputs.shape)}: "
             "it must return one row of outputs for each point"
         )
     return outputs
 
 
+def _unlike(later: Array, earlier: Array) -> OutputError:
+    return OutputError(
+        f"the model gave rows of shape {tuple(later.shape[1:])} after rows of shape "
+        f"{tuple(earlier.shape[1:])}: it must answer every point alike"
+    )
+
+
 def on_host(answer: Array) -> Floats:
     """Numbers in main memory, as precise as they came: what keeps them makes them float64."""
-    if is_torch_array(answer):
-        tensor = to_device(answer.detach(), "cpu")
-        # numpy knows no bfloat16.
-        answer = tensor.numpy() if tensor.element_size() >= 4 else tensor.double().numpy()
-    array = np.asarray(answer)
-    return array if array.dtype.kind in "fiub" else array.astype(np.float64)
+    try:
+        if is_torch_array(answer):
+            tensor = to_device(answer.detach(), "cpu")
+            # numpy knows no bfloat16.
+            answer = tensor.numpy() if tensor.element_size() >= 4 else tensor.double().numpy()
+        array = np.asarray(answer)
+        return array if array.dtype.kind in "fiub" else array.astype(np.float64)
+    except (TypeError, ValueError) as problem:
+        raise OutputError(
+            "the model's answers are not numbers: choose what to measure with output=, "
+            "for text labels output='onehot' and classes=[…]"
+        ) from problem

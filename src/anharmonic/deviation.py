@@ -15,10 +15,10 @@ from typing import Any, NamedTuple, Protocol, cast
 import numpy as np
 from array_api_compat import array_namespace, device, is_numpy_array
 
-from anharmonic.asking import Question, answers
+from anharmonic.asking import Question, answers_there
 from anharmonic.protocols import Array, Ball, Draw, Floats, Integers
 from anharmonic.reductions import Reduction, combined, picked
-from anharmonic.regions import Region
+from anharmonic.regions import Region, host
 
 BLOCK = 16384
 """Points whose directions are drawn at once: what they need should stay in the caches."""
@@ -112,15 +112,15 @@ def measured(sphere: Sphere, task: Task) -> Part:
     for segments in _pieces(sphere, task, repeats):
         asked = repeats if centre is None else 0
         points, cut = neighbourhood(sphere, task.rows, segments, asked)
-        outputs = answers(sphere.question, points, task.rows)
+        outputs = answers_there(sphere.question, points, task.rows)
         queries, clipped = queries + outputs.shape[0] * outputs.shape[1], clipped + cut
         if centre is None or sums is None:
-            whole = outputs[:, :asked].mean(axis=1)
-            centre = picked(sphere.reduction, whole, outputs[:, :asked])
+            whole = array_namespace(outputs).mean(outputs[:, :asked], axis=1)
+            centre = host(picked(sphere.reduction, whole, outputs[:, :asked]))
             sums = np.zeros((len(task.rows), task.turns, centre.shape[-1]))
         around = picked(sphere.reduction, whole, outputs[:, asked:])
         # As a product this sum is several times faster than numpy's over a middle axis.
-        sums += np.matmul(_members(task, segments, sphere.ball.paired), around)
+        sums += host(_like(_members(task, segments, sphere.ball.paired), around) @ around)
     assert centre is not None
     assert sums is not None
     deviations = centre - sums / sphere.ball.count

@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import cast
 
 import numpy as np
+from array_api_compat import array_namespace, device
 
 from anharmonic.errors import SettingsError
-from anharmonic.protocols import Floats, Integers, Kind
+from anharmonic.protocols import Array, Floats, Integers, Kind
 
 __all__ = ["by_class", "decides", "labels_of", "margins_of", "of_classes", "probabilities_of"]
 
@@ -21,7 +22,7 @@ def decides(columns: int, kind: Kind) -> bool:
     return kind != "label" and (columns > 1 or kind in ("logit", "probability"))
 
 
-def by_class(outputs: Floats, kind: Kind) -> Floats:
+def by_class(outputs: Array, kind: Kind) -> Array:
     """Outputs (…, columns) with a column for each class, two of them at least.
 
     >>> by_class(np.array([[0.25]]), "probability").tolist()
@@ -35,8 +36,8 @@ def by_class(outputs: Floats, kind: Kind) -> Floats:
         )
     if outputs.shape[-1] > 1:
         return outputs
-    first = 1 - outputs if kind == "probability" else np.zeros_like(outputs)
-    return np.concatenate((first, outputs), axis=-1)
+    first = 1 - outputs if kind == "probability" else 0 * outputs
+    return array_namespace(outputs).concat((first, outputs), axis=-1)
 
 
 def labels_of(outputs: Floats) -> Integers:
@@ -44,20 +45,23 @@ def labels_of(outputs: Floats) -> Integers:
     return np.asarray(np.argmax(outputs, axis=-1), dtype=np.int64)
 
 
-def of_classes(outputs: Floats, classes: Integers) -> Floats:
+def of_classes(outputs: Array, classes: Integers) -> Array:
     """Each row's own class's output: (rows, …, classes) and classes (rows,) to (rows, …)."""
-    return np.take_along_axis(outputs, _shaped(outputs, classes), axis=-1)[..., 0]
+    xp = array_namespace(outputs)
+    own = xp.broadcast_to(_shaped(outputs, classes), (*outputs.shape[:-1], 1))
+    return xp.take_along_axis(outputs, own, axis=-1)[..., 0]
 
 
-def margins_of(outputs: Floats, classes: Integers) -> Floats:
+def margins_of(outputs: Array, classes: Integers) -> Array:
     """Output of each row's class less the largest other: (rows, …, classes) to (rows, …).
 
     >>> margins_of(np.array([[5.0, 2.0, 3.0]]), np.array([0])).tolist()
     [2.0]
     """
-    others = np.array(outputs, dtype=np.float64)
-    np.put_along_axis(others, _shaped(outputs, classes), -np.inf, axis=-1)
-    return cast(Floats, of_classes(outputs, classes) - others.max(axis=-1))
+    xp = array_namespace(outputs)
+    every = xp.arange(outputs.shape[-1], device=device(outputs))
+    others = xp.where(every == _shaped(outputs, classes), -xp.inf, outputs)
+    return of_classes(outputs, classes) - xp.max(others, axis=-1)
 
 
 def probabilities_of(outputs: Floats, kind: Kind) -> Floats:
@@ -68,7 +72,7 @@ def probabilities_of(outputs: Floats, kind: Kind) -> Floats:
     return cast(Floats, powers / powers.sum(axis=-1, keepdims=True))
 
 
-def _shaped(outputs: Floats, classes: Integers) -> Integers:
-    """Classes (rows,) as indices along the last axis of outputs."""
+def _shaped(outputs: Array, classes: Integers) -> Array:
+    """Classes (rows,) beside outputs, with room for the last axis."""
     spread = classes.reshape((-1,) + (1,) * (outputs.ndim - 1))
-    return np.broadcast_to(spread, (*outputs.shape[:-1], 1))
+    return array_namespace(outputs).asarray(spread, device=device(outputs))

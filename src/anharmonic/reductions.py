@@ -10,9 +10,10 @@ from collections.abc import Callable
 from typing import Any, cast
 
 import numpy as np
+from array_api_compat import array_namespace
 
 from anharmonic.errors import OutputError, SettingsError
-from anharmonic.protocols import Floats, Kind
+from anharmonic.protocols import Array, Floats, Kind
 
 __all__ = ["Reduction", "chosen_reduction", "combined", "picked"]
 
@@ -32,15 +33,16 @@ def chosen_reduction(reduction: Reduction | None, kind: Kind) -> Reduction:
     return reduction
 
 
-def picked(reduction: Reduction, centres: Floats, outputs: Floats) -> Floats:
+def picked(reduction: Reduction, centres: Array, outputs: Array) -> Array:
     """The columns that count: outputs (points, …, columns) of points with `centres`."""
     width = centres.shape[-1]
     if width == 1 or callable(reduction) or reduction in ("norm", "angle"):
         return outputs
     if reduction == "predicted":
-        shape = (-1,) + (1,) * (outputs.ndim - 1)
-        column = np.argmax(centres, axis=-1).reshape(shape)
-        return np.take_along_axis(outputs, np.broadcast_to(column, (*outputs.shape[:-1], 1)), -1)
+        xp = array_namespace(outputs)
+        column = xp.argmax(centres, axis=-1).reshape((-1,) + (1,) * (outputs.ndim - 1))
+        own = xp.broadcast_to(column, (*outputs.shape[:-1], 1))
+        return xp.take_along_axis(outputs, own, axis=-1)
     column_number = int(reduction)
     if not -width <= column_number < width:
         raise SettingsError(f"the model has {width} outputs: column {column_number} is not there")

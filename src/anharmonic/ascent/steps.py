@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from array_api_compat import array_namespace
 
-from anharmonic.asking import Question, answers
+from anharmonic.asking import Question, answers_there
 from anharmonic.margins import by_class, margins_of, of_classes
 from anharmonic.protocols import Array, Draw, Floats, Integers
 from anharmonic.randomness import integers
@@ -79,7 +79,11 @@ class Climber:
 
     def outputs(self, points: Array, rows: Integers) -> Floats:
         """Answers (rows, each, classes) at points (rows, each, n)."""
-        return by_class(answers(self.question, points, rows), self.question.model.kind)
+        return host(self._there(points, rows))
+
+    def _there(self, points: Array, rows: Integers) -> Array:
+        """The same, where the model gave them."""
+        return by_class(answers_there(self.question, points, rows), self.question.model.kind)
 
     def step(self, start: Array, rows: Integers, classes: Integers, number: int) -> Step:
         """The best step of each row from where it stands, (rows, n), away from its class."""
@@ -93,7 +97,7 @@ class Climber:
         for low in range(0, self.stride.half, room):
             high = min(self.stride.half, low + room)
             ends = self.stride.neighbours(start, rows, turn, low, high)
-            outputs = self.outputs(ends, rows)
+            outputs = self._there(ends, rows)
             within = np.arange(ends.shape[1])
             indices = low + within % (high - low) + self.stride.half * (within // (high - low))
             judged = self._judged(ends, outputs, rows, classes, turn + 1, indices)
@@ -101,9 +105,9 @@ class Climber:
             place = np.argmin(worth, axis=1)
             reached = _picked(worth, place)
             here = Step(
-                ends[np.arange(len(rows)).tolist(), place.tolist()],
+                _picked(ends, place),
                 np.where(np.isfinite(reached), indices[place], -1),
-                _picked(outputs, place),
+                host(_picked(outputs, place)),
                 _picked(judged.gammas, place),
                 outputs.shape[1] + judged.queries,
             )
@@ -134,7 +138,7 @@ class Climber:
     def _judged(
         self,
         ends: Array,
-        outputs: Floats,
+        outputs: Array,
         rows: Integers,
         classes: Integers,
         turn: int,
@@ -142,8 +146,8 @@ class Climber:
     ) -> Judged:
         unknown = np.full(outputs.shape[:2], np.nan)
         if self.climb == "margin":
-            return Judged(margins_of(outputs, classes), unknown)
-        own = of_classes(outputs, classes)
+            return Judged(host(margins_of(outputs, classes)), unknown)
+        own = host(of_classes(outputs, classes))
         if self.climb == "output":
             return Judged(own, unknown)
         many, each, dimension = ends.shape
@@ -177,8 +181,8 @@ class Climber:
                     around = self.stride.neighbours(
                         points[few.tolist()], drawn[few], turn, low, high
                     )
-                    outputs = self.outputs(around, owners[few])
-                    total[few] += of_classes(outputs, classes[few]).sum(axis=1)
+                    outputs = self._there(around, owners[few])
+                    total[few] += host(of_classes(outputs, classes[few]).sum(axis=1))
             means.append(total / (self.sides * (stop - start)))
         return [means[0], means[-1]]
 
@@ -188,9 +192,9 @@ def _still(ends: Array, start: Array) -> Any:
     return host(array_namespace(ends).all(ends == start[:, None, :], axis=-1)) > 0
 
 
-def _picked(values: Floats, place: Integers) -> Floats:
+def _picked(values: Array, place: Integers) -> Array:
     """One of each row's values (rows, each, …)."""
-    return values[np.arange(len(place)), place]
+    return values[np.arange(len(place)).tolist(), place.tolist()]
 
 
 def _merged(one: Step, other: Step, wins: Any) -> Step:
