@@ -12,8 +12,10 @@ from tests.test_cli import run
 from anharmonic.errors import InputError
 from anharmonic.reproduce.images.contest import Contest
 from anharmonic.reproduce.images.measurements import NOT_WALKED, Measurements
+from anharmonic.reproduce.images.measuring import REDUCED
 from anharmonic.reproduce.images.outcome import accuracy, brier, flips_found, queries
 from anharmonic.reproduce.images.ranking import auroc, interval, resampled, resamples
+from anharmonic.reproduce.images.reduced import few_photos
 from anharmonic.reproduce.images.scoring import KINDS, Label, known_scores
 from anharmonic.reproduce.images.study import image_stability
 
@@ -151,10 +153,14 @@ def test_photos_measured_here(photos, tmp_path):
     from anharmonic.reproduce.images.attention import network, save
 
     save(network(classes=3, width=64, depth=1), tmp_path / "vit")
-    page = image_stability(photos, model=str(tmp_path / "vit"))
+    little = REDUCED._replace(directions=2, gamma_seconds=-1.0)
+    few_photos(photos, str(tmp_path / "vit"), effort=little).save(tmp_path)
+    page = image_stability(tmp_path)
     (line,) = page.sections[0].grid.lines
     assert line[0] == "vit"
-    assert page.queries > 1000
+    assert line[4] == "0 of 0"
+    assert page.queries > 500
+    assert "–" in page.markdown()
 
 
 def test_too_few_photos(tmp_path):

@@ -7,6 +7,7 @@ import math
 from anharmonic.reproduce.images.contest import FEW, MARGIN, Contest
 from anharmonic.reproduce.images.measurements import Measurements
 from anharmonic.reproduce.images.outcome import accuracy, brier, flips_found, queries
+from anharmonic.reproduce.images.ranking import Interval
 from anharmonic.reproduce.images.scoring import LABELS, Score, known_scores
 from anharmonic.reproduce.page import Grid, Section
 from anharmonic.reproduce.pictures import Dot, Picture, dots
@@ -33,7 +34,7 @@ def sections(contest: Contest) -> tuple[Section, ...]:
     """Every table, in the order of the page."""
     return (
         _networks(contest),
-        *(_label(contest, name) for name in LABELS),
+        *_labels(contest),
         _chosen(contest),
         _tested(contest),
         _climbs(contest),
@@ -97,12 +98,23 @@ def _trained(found: list[Measurements]) -> str:
     )
 
 
-def _label(contest: Contest, name: str) -> Section:
+Told = list[tuple[Score, list[Interval], list[Interval]]]
+"""Each score's AUROC, and how much it is above the margin's, in every cell."""
+
+
+def _labels(contest: Contest) -> list[Section]:
+    told = [
+        (score, contest.ranks(score), contest.gains(score)[0])
+        for score in known_scores(contest.allowed)
+    ]
+    return [_label(contest, name, told) for name in LABELS]
+
+
+def _label(contest: Contest, name: str, all_told: Told) -> Section:
     """A line a score, a column a network."""
     cells = [at for at, cell in enumerate(contest.cells()) if cell[1] == name]
     lines, marks = [], []
-    for score in known_scores(contest.allowed):
-        ranks, gains = contest.ranks(score), contest.gains(score)[0]
+    for score, ranks, gains in all_told:
         told = [f"{ranks[at]}{_sign(score, gains[at].low, gains[at].high)}" for at in cells]
         lines.append((score.name, f"{score.queries}", *told))
         if score.queries in (0, FEW):
