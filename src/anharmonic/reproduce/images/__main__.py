@@ -29,8 +29,9 @@ def main() -> None:
         print(f"{time.perf_counter() - begun:7.1f} s  {line}", flush=True)
 
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    torch.backends.cudnn.benchmark = True
-    torch.set_float32_matmul_precision("high")
+    if device == "cuda":
+        torch.backends.cudnn.benchmark = True
+        torch.set_float32_matmul_precision("high")
     tell(f"torch {torch.__version__} on {device}")
     network = loaded(asked.network, asked.weights, device, tell)
     if asked.network == "vit" and not (asked.weights / "config.json").exists():

@@ -86,7 +86,7 @@ def _where(found: list[Measurements]) -> str:
     facts = found[0].facts
     machine = f"{facts['device']}, precision {facts['precision']}"
     version = f", torch {facts['torch']}, {facts['date']}" if "date" in facts else ""
-    return f"Run on: {machine}{version}."
+    return f"Run on: {machine}{version}. {facts.get('remark', '')}"
 
 
 def _trained(found: list[Measurements]) -> str:
