@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
-from benchmarks import comparison, cost, memory, overhead, report, spade
+from benchmarks import (
+    comparison,
+    cost,
+    drift,
+    images,
+    llm,
+    memory,
+    overhead,
+    report,
+    service,
+    spade,
+)
 
 
 def main() -> int:
-    parts = (overhead, cost, memory, comparison, report, spade)
+    parts = (overhead, cost, memory, images, comparison, report, spade, drift, llm, service)
     met = [part.main() for part in parts]
     return 0 if all(met) else 1
 

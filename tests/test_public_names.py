@@ -9,6 +9,7 @@ import anharmonic as ah
 NAMES = {
     "AnharmonicError",
     "GammaMap",
+    "Monitor",
     "Scores",
     "Search",
     "adversarial_search",
@@ -24,7 +25,9 @@ NAMES = {
     "gamma",
     "gate",
     "images",
+    "llm",
     "measured_like",
+    "monitor",
     "nstep_robustness",
     "plan",
     "plots",
@@ -66,6 +69,6 @@ def test_everything_public_is_documented():
     for name in NAMES:
         assert inspect.getdoc(getattr(ah, name))
     rooms = (ah.balls, ah.regions, ah.workers, ah.errors, ah.plots, ah.report, ah.gate, ah.card)
-    for room in (*rooms, ah.tracking, ah.stability, ah.spectral):
+    for room in (*rooms, ah.tracking, ah.stability, ah.spectral, ah.monitor):
         for name in room.__all__:
             assert inspect.getdoc(getattr(room, name)), name

@@ -24,7 +24,7 @@ import anharmonic as ah
 
 SIZES = (500, 256, 1000)
 """The first is what the search asks with; the others are there to be better."""
-SECONDS, ROUNDS = 3.0, 3
+SECONDS, ROUNDS = 4.0, 3
 SHARE, POINT, BALL = 0.95, 40.0, 3.0
 PAPER = 1000 * 25 * 420
 
@@ -62,15 +62,15 @@ def works(model: Any, images: Any) -> dict[str, Callable[[], Any]]:
     return {
         "gamma, 20 dense pairs": lambda: ah.gamma(
             model,
-            images.repeat(4, 1, 1),
+            images.repeat(5, 1, 1),
             ball="dense pairs",
             directions=20,
             rotations=1,
             noise="ignore",
             **levels,
         ),
-        "search by margin, 5 steps of 20": lambda: ah.adversarial_search(
-            model, images, steps=5, stop=False, **levels
+        "search by margin, 25 steps of 20": lambda: ah.adversarial_search(
+            model, images[: len(images) // 5], steps=25, stop=False, **levels
         ),
         "search by gamma, 2 steps of 420": lambda: ah.adversarial_search(
             model, images[: len(images) // 8], steps=2, climb="gamma", stop=False, **levels
@@ -112,7 +112,7 @@ def measured(name: str) -> bool:
     good, searched = True, 0.0
     # Enough images for some seconds, whatever the network.
     few = pixels[: min(len(pixels), 50 * round(SECONDS * floors[best] / 100 / 50))]
-    for work in works(model, pixels[:50]).values():
+    for work in works(model, pixels[:100]).values():
         work()
     for what, work in works(model, few).items():
         found, fast = shares(model, work, pixels, best)

@@ -13,6 +13,8 @@ from anharmonic import (
     errors,
     gate,
     images,
+    llm,
+    monitor,
     plots,
     regions,
     report,
@@ -27,6 +29,7 @@ from anharmonic.errors import AnharmonicError
 from anharmonic.explanation import contributions, explain
 from anharmonic.meanvalue import gamma
 from anharmonic.models import as_model
+from anharmonic.monitor import Monitor
 from anharmonic.offline import collect, plan
 from anharmonic.repetition import measured_like
 from anharmonic.scores import Scores
@@ -39,6 +42,7 @@ __version__ = "0.1.0"
 __all__ = [
     "AnharmonicError",
     "GammaMap",
+    "Monitor",
     "Scores",
     "Search",
     "SpadeScores",
@@ -54,7 +58,9 @@ __all__ = [
     "gamma",
     "gate",
     "images",
+    "llm",
     "measured_like",
+    "monitor",
     "nstep_robustness",
     "plan",
     "plots",

@@ -11,11 +11,14 @@ from anharmonic.cli.check import check_command
 from anharmonic.cli.compare import compare_command
 from anharmonic.cli.demo import demo
 from anharmonic.cli.explain import explain_command
+from anharmonic.cli.llm import language
 from anharmonic.cli.measure import measure
+from anharmonic.cli.monitor import monitor
 from anharmonic.cli.nstep import nstep_command
 from anharmonic.cli.report import report_command
 from anharmonic.cli.reproduce import reproduce
 from anharmonic.cli.search import search_command
+from anharmonic.cli.serve import export_command, serve_command
 from anharmonic.cli.show import complain
 from anharmonic.cli.spade import spade_command
 from anharmonic.cli.sweep import sweep_command
@@ -38,9 +41,13 @@ app.command("sweep")(sweep_command)
 app.command("report")(report_command)
 app.command("search")(search_command)
 app.command("explain")(explain_command)
+app.command("serve")(serve_command)
+app.command("export")(export_command)
 app.command("nstep")(nstep_command)
 app.command("demo")(demo)
+app.add_typer(monitor, name="monitor")
 app.add_typer(reproduce, name="reproduce")
+app.add_typer(language, name="llm")
 
 
 @app.callback()

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import tempfile
+from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
+from anharmonic.cli.serve import service_room
+from anharmonic.cli.show import tell
 from anharmonic.moments import Estimate
 from anharmonic.reproduce.wine import RADIUS, Wine, wine
 
@@ -18,8 +22,15 @@ __all__ = ["demo"]
 def demo(
     seed: int = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    serve: Annotated[
+        bool, typer.Option("--serve", help="A live page on a stream that drifts.")
+    ] = False,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Where the page is.")] = 8000,
 ) -> None:
     """Train the paper's four Wine models and tell the overfit ones apart without labels."""
+    if serve:
+        _served(seed, port)
+        return
     waiting = Console(stderr=True)
     found: list[Wine] = []
     with waiting.status("training and measuring …") as status:
@@ -34,6 +45,18 @@ def demo(
     for fit, overfit in (("GBDT-1", "GBDT-2"), ("MLP-1", "MLP-2")):
         console.print(_verdict(found, fit, overfit))
     console.print("Accuracies depend on the split and are not tuned to the paper's.", style="dim")
+
+
+def _served(seed: int, port: int) -> None:
+    """Watch a wine sorter whose bottles drift after twelve seconds."""
+    service = service_room()
+    from anharmonic.service.demo import demo_service
+
+    with tempfile.TemporaryDirectory(prefix="anharmonic-") as folder:
+        settings = service.Settings(port=port)
+        made = demo_service(str(Path(folder) / "demo.db"), settings, seed)
+        tell(f"Open http://127.0.0.1:{port}/ and wait for an alarm. Ctrl-C stops it.")
+        service.run(made)
 
 
 def _table(found: list[Wine]) -> Table:

@@ -44,6 +44,16 @@ STUDIES = {
     "dirichlet": Study(
         "dirichlet:minimal_interpolation", "Relax a boundary to a harmonic function."
     ),
+    "electricity": Study(
+        "electricity:electricity",
+        "A real stream that drifts, watched without labels: two minutes on two cores.",
+        "The electricity market's table as CSV, with the label in the column class.",
+    ),
+    "llm": Study(
+        "llm.study:language",
+        "Which answers of a language model to trust: a reduced run, or all from saved answers.",
+        "A folder with webquestions.jsonl and truthfulqa.csv, and answers.jsonl.gz if saved.",
+    ),
 }
 
 IMAGES = Study(

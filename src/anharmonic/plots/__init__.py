@@ -19,12 +19,14 @@ from anharmonic.plots.gammamaps import gamma_map
 from anharmonic.plots.maps import decision_regions
 from anharmonic.plots.points import contributions, worst_points
 from anharmonic.plots.spade import fragile_points, node_distribution, spade_curve
+from anharmonic.plots.streams import evidence_curve, score_curve
 from anharmonic.plots.strips import search_strip
 
 __all__ = [
     "contributions",
     "decision_regions",
     "distribution",
+    "evidence_curve",
     "explanation",
     "fragile_points",
     "gamma_map",
@@ -32,6 +34,7 @@ __all__ = [
     "projection",
     "radius_curve",
     "save",
+    "score_curve",
     "search_strip",
     "spade_curve",
     "worst_points",

@@ -13,7 +13,7 @@ from anharmonic.plots.style import caption_of, untitled
 from anharmonic.regions import Region
 from anharmonic.scores import Scores
 
-__all__ = ["Panel", "Section", "sections"]
+__all__ = ["Panel", "Section", "section_of", "sections"]
 
 MOST_MAPS = 6
 
@@ -38,12 +38,12 @@ def sections(
     models: dict[str, Scores], order: list[str], region: Region | None, sweep: Sweep | None
 ) -> list[Section]:
     """Every picture that can be drawn from what is there."""
-    found = [_section("spread", [distribution(models)])]
+    found = [section_of("spread", [distribution(models)])]
     if sweep is not None:
-        found.append(_section("radius", [radius_curve(sweep)]))
+        found.append(section_of("radius", [radius_curve(sweep)]))
     maps = [] if region is None else _maps(models, order, region)
     if maps:
-        section = _section("map", maps)
+        section = section_of("map", maps)
         if len(maps) < len(models):
             note = f" Shown for {len(maps)} of {len(models)} models."
             section = section._replace(caption=section.caption + note)
@@ -51,7 +51,8 @@ def sections(
     return found
 
 
-def _section(place: str, figures: list[Any]) -> Section:
+def section_of(place: str, figures: list[Any]) -> Section:
+    """Figures without their titles, which the page says in its own words."""
     title, caption = caption_of(figures[0])
     panels = [
         Panel(f"{place}-{index}", bare, int(bare.layout.height))

@@ -2,34 +2,28 @@
 
 from __future__ import annotations
 
-import base64
-import gzip
-import hashlib
 import os
 from collections.abc import Mapping
-from datetime import UTC, datetime
-from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from anharmonic.comparison import Comparison, Sweep
-from anharmonic.errors import MissingExtra
 from anharmonic.explanation import Contributions
 from anharmonic.files import whole_file
 from anharmonic.plots.named import Several, named
 from anharmonic.plots.points import WorstPoint, worst
 from anharmonic.regions import Region, as_region
-from anharmonic.report.figures import Section, sections
+from anharmonic.report.figures import sections
 from anharmonic.report.recipe import recipe
+from anharmonic.report.rendering import rendered
 from anharmonic.report.tables import differences, models_table, settings
 from anharmonic.report.words import headline, unlike
 from anharmonic.scores import Scores
 
 __all__ = ["write"]
 
-HERE = Path(__file__).parent
 Explained = Contributions | Mapping[str, Contributions]
 
 
@@ -68,7 +62,8 @@ def write(
     order = sorted(models, key=lambda name: np.nan_to_num(given.overall(name).value, nan=np.inf))
     region = None if points is None else as_region(points)
     pictures = sections(models, order, region, sweep)
-    page = _rendered(
+    page = rendered(
+        "page.html",
         title=title or f"Gamma of {order[0] if len(order) == 1 else f'{len(order)} models'}",
         headline=headline(models, judged),
         models=models_table(given, order),
@@ -109,44 +104,3 @@ def _guilty(
         )
         found.append(Guilty(name, listed, longest))
     return found
-
-
-def _rendered(**about: Any) -> str:
-    try:
-        import jinja2
-    except ImportError as problem:
-        raise MissingExtra("jinja2", "report") from problem
-    figures = _figures(about["pictures"])
-    room = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(HERE),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
-    return room.get_template("page.html").render(
-        **about,
-        figures=figures,
-        plotly=_plotly(),
-        # Scripts without this word do not run, whatever a name may smuggle in.
-        nonce=hashlib.sha256(figures.encode()).hexdigest()[:32],
-        today=datetime.now(UTC).strftime("%Y-%m-%d"),
-    )
-
-
-def _figures(pictures: list[Section]) -> str:
-    """The figures as JSON that cannot end the script element it stands in."""
-    each = [
-        f'"{panel.place}":{panel.figure.to_json()}' for part in pictures for panel in part.panels
-    ]
-    whole = "{" + ",".join(each) + "}"
-    return whole.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-
-
-@cache
-def _plotly() -> str:
-    """plotly.js from the installed package, packed: 2 MB instead of 5."""
-    from plotly.offline import get_plotlyjs
-
-    packed = gzip.compress(get_plotlyjs().encode(), 9, mtime=0)
-    return base64.b64encode(packed).decode()

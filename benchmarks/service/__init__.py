@@ -1,0 +1,68 @@
+"""The service under load, with a real generator in a process of its own on loopback.
+
+Model: a LightGBM classifier of 100 trees on ten features, at most 16 neighbours a point, one
+thread. One point a request. Generator, service and database share the machine's cores.
+
+Bars: at least 2,000 scored requests a second; p99 below 100 ms at half of that, from the time a
+request was due, not from when it could be sent; twenty kills during load lose nothing that was
+acknowledged, keep nothing twice, and the detectors go on exactly; the proxy adds less than 5 ms
+at p99; ten thousand random requests find no server error.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+from benchmarks.service.fuzz import fuzzed
+from benchmarks.service.kills import survived
+from benchmarks.service.load import Load, closed, opened
+from benchmarks.service.proxied import added
+from benchmarks.service.target import Target
+
+BAR, LATENCY, KILLS, EXAMPLES = 2000, 0.100, 20, 1000
+
+
+def throughput(folder: Path) -> bool:
+    with Target(folder / "load.db", folder) as target:
+        closed(target.port, seconds=2)
+        full = closed(target.port, seconds=10)
+        half = opened(target.port, rate=BAR // 2, seconds=10)
+    told("as fast as it goes", full)
+    told(f"{BAR // 2:,} a second", half)
+    good = full.rate >= BAR and half.failed == 0 and half.quantile(0.99) < LATENCY
+    met = "met" if good else "MISSED"
+    print(f"bar: ≥ {BAR:,} a second, p99 < {LATENCY * 1e3:.0f} ms at half that: {met}")
+    return good
+
+
+def unharmed(folder: Path) -> bool:
+    """Whether ten thousand requests of all sorts are answered without a server error."""
+    with Target(folder / "fuzz.db", folder) as target:
+        count, errors = fuzzed(f"http://127.0.0.1:{target.port}", EXAMPLES)
+    print(f"{count:,} random requests, {len(errors)} answered 5xx: {errors[:5]}")
+    return count >= 10_000 and not errors
+
+
+def told(what: str, load: Load) -> None:
+    spread = ", ".join(f"p{100 * q:g} {load.quantile(q) * 1e3:.1f} ms" for q in (0.5, 0.99, 0.999))
+    busy = f"service {load.server_share:.0%}, generator {load.own_share:.0%} of a core"
+    print(f"{what:20}{load.rate:8,.0f} requests/s   {spread}   {load.failed} failed   {busy}")
+
+
+def main() -> bool:
+    """Run load, kills and proxy, or the parts named on the command line; `fuzz` takes long."""
+    print(f"service: {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f} before")
+    chosen = sys.argv[1:] or ["load", "kills", "proxy"]
+    with tempfile.TemporaryDirectory(prefix="anharmonic-bench-") as name:
+        folder = Path(name)
+        parts = {
+            "load": lambda: throughput(folder),
+            "kills": lambda: survived(folder, KILLS),
+            "proxy": lambda: added(folder),
+            "fuzz": lambda: unharmed(folder),
+        }
+        met = [parts[each]() for each in chosen]
+    return all(met)

@@ -1,0 +1,5 @@
+"""`python -m benchmarks.service [load] [kills] [proxy] [fuzz]`."""
+
+from benchmarks.service import main
+
+raise SystemExit(0 if main() else 1)

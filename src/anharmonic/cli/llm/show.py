@@ -1,0 +1,92 @@
+"""What a person sees of a run: a bar with calls and cost, a table with errors, what is missing."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from anharmonic.llm.asking import Tally
+from anharmonic.llm.bands import Bands
+from anharmonic.llm.summaries import RunSummary
+from anharmonic.llm.visible import visible
+
+__all__ = ["calls_bar", "problems", "run_table"]
+
+NO_BANDS = (
+    "The paper's bands are for its control characters: fit your own with anharmonic llm calibrate."
+)
+
+
+@contextmanager
+def calls_bar(total: int, quiet: bool) -> Iterator[Callable[[Tally, int], None]]:
+    """A bar on standard error: answers, calls a second, cost, time left."""
+    columns = (
+        TextColumn("asking"),
+        BarColumn(),
+        TextColumn("{task.completed:,.0f} of {task.total:,.0f} answers"),
+        TextColumn("{task.fields[about]}"),
+        TimeRemainingColumn(),
+    )
+    started = time.monotonic()
+    with Progress(*columns, console=Console(stderr=True), disable=quiet) as bar:
+        task = bar.add_task("asking", total=total, about="")
+
+        def moved(tally: Tally, answers: int) -> None:
+            rate = tally.calls / max(time.monotonic() - started, 1e-9)
+            about = f"{rate:,.1f} calls/s"
+            about += f", cost {tally.cost:,.4g}" if tally.price is not None else ""
+            about += f", {tally.refused:,} refused" if tally.refused else ""
+            about += f", {tally.failed:,} failed" if tally.failed else ""
+            bar.update(task, advance=answers, about=about)
+
+        yield moved
+
+
+def run_table(found: RunSummary, bands: Bands | None, tally: Tally) -> Table:
+    """The headline of a run."""
+    unit = found.header["recipe"]["unit"]
+    table = Table(
+        title=escape(visible(f"gamma of {found.model} on {found.data}")),
+        show_header=False,
+        caption=escape(NO_BANDS if bands is None else bands.caveat),
+        caption_justify="left",
+    )
+    table.add_column(style="bold")
+    table.add_column()
+    table.add_row(f"mean gamma ({unit})", str(found.mean))
+    table.add_row("perturbation", escape(visible(str(found.header["recipe"]["perturb"]))))
+    if found.header["recipe"]["repeats"]:
+        table.add_row("gamma0, the model's own noise", str(found.mean0))
+        table.add_row("excess", str(found.excess))
+    if bands is not None:
+        low, high = bands.limits(unit)
+        limits = (f"< {low:.3g}", f"{low:.3g} … {high:.3g}", f"> {high:.3g}")
+        counts = bands.counts(found.values, unit)
+        for limit, (word, rate) in zip(limits, counts.items(), strict=True):
+            table.add_row(f"{word} ({limit})", str(rate))
+    table.add_row("questions", f"{len(found):,}")
+    table.add_row("answers", f"{found.answers:,}, {tally.cached:,} of them from the cache now")
+    table.add_row("refused, failed", f"{found.refused.sum():,}, {found.failed.sum():,}")
+    table.add_row("calls now, retries included", f"{tally.calls:,}")
+    if tally.price is not None:
+        table.add_row("cost now", f"{tally.cost:.4g}")
+    return table
+
+
+def problems(found: RunSummary, stopped: str | None, allowed: float) -> list[str]:
+    """What keeps a run from being whole, in sentences."""
+    wrong = [] if stopped is None else [stopped]
+    share = found.missing / max(found.answers, 1)
+    if share > allowed:
+        wrong.append(
+            f"{found.refused.sum():,} answers were refused and {found.failed.sum():,} failed, "
+            f"{share:.1%} of {found.answers:,}: see "
+            f"'problems' in {found.path}, then try --retry-errors or another --perturb"
+        )
+    return wrong

@@ -1,0 +1,124 @@
+"""`anharmonic serve` and `anharmonic export`: a monitor as a service, and what it has kept."""
+
+from __future__ import annotations
+
+import os
+from contextlib import closing
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from anharmonic.cli.options import (
+    Columns,
+    Drop,
+    OutputOption,
+    Radius,
+    Trust,
+    chosen,
+    load,
+    radius_value,
+    split,
+)
+from anharmonic.cli.show import tell
+from anharmonic.errors import MissingExtra
+from anharmonic.files import read_data
+from anharmonic.monitor import Monitor
+
+__all__ = ["export_command", "serve_command", "service_room"]
+
+INGEST, READ, SECRET = (
+    *("ANHARMONIC_INGEST_TOKEN", "ANHARMONIC_READ_TOKEN"),
+    "ANHARMONIC_WEBHOOK_SECRET",
+)
+DAY = 86_400.0
+StoreOption = Annotated[
+    str, typer.Option(help="A SQLite file, or postgresql://USER@HOST/DATABASE.")
+]
+
+
+def serve_command(
+    model: Annotated[str, typer.Option(help="As for gamma: a file, module:function, a URL …")],
+    reference: Annotated[Path, typer.Option(help="Points from a time when all was well.")],
+    store: StoreOption = "monitor.db",
+    host: Annotated[str, typer.Option(help="Elsewhere than here needs tokens.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=1, max=65535)] = 8000,
+    name: Annotated[str | None, typer.Option(help="The model's name in metrics.")] = None,
+    version: Annotated[str, typer.Option(help="The model's version; a new one starts anew.")] = "1",
+    watch: Annotated[str, typer.Option(help="gamma, flip, confidence, margin; commas.")] = "gamma",
+    false_alarms: Annotated[str, typer.Option(help="How many are allowed.")] = "1 per 100000",
+    segment: Annotated[str | None, typer.Option(help="A column whose values are watched.")] = None,
+    score: Annotated[str, typer.Option(help='A share, or "5000 queries per second".')] = "1.0",
+    radius: Radius = "auto",
+    directions: Annotated[int, typer.Option(min=2, help="Neighbours a point, at most.")] = 16,
+    output: OutputOption = None,
+    columns: Columns = None,
+    drop: Drop = None,
+    upstream: Annotated[str | None, typer.Option(help="Stand before this v2 server.")] = None,
+    webhook: Annotated[str | None, typer.Option(help="Where alarms are posted.")] = None,
+    keep_days: Annotated[float | None, typer.Option(help="Forget older events.")] = None,
+    keep_megabytes: Annotated[float | None, typer.Option(help="Forget the oldest.")] = None,
+    seed: int = 0,
+    trust: Trust = False,
+) -> None:
+    """Watch a model as a service: points over HTTP, alarms, metrics and a live page.
+
+    ANHARMONIC_INGEST_TOKEN and ANHARMONIC_READ_TOKEN guard it, ANHARMONIC_WEBHOOK_SECRET signs.
+    """
+    service = service_room()
+    settings = service.Settings(
+        host=host,
+        port=port,
+        ingest_token=os.environ.get(INGEST) or None,
+        read_token=os.environ.get(READ) or None,
+        upstream=upstream,
+        webhook=webhook,
+        webhook_secret=os.environ.get(SECRET) or None,
+        retention=service.Retention(keep_days and keep_days * DAY, keep_megabytes),
+    )
+    asked = load(model, output, trust)
+    points = chosen(read_data(reference), columns, drop)
+    with closing(service.Store(store)) as kept:
+        tell(f"measuring {len(points):,} reference points …")
+        monitor = Monitor(
+            asked,
+            points,
+            radius=radius_value(radius),
+            false_alarms=false_alarms,
+            segment=segment,
+            watch=split(watch) or "gamma",
+            score=_number_or_text(score),
+            directions=directions,
+            seed=seed,
+        )
+        watched = service.Watch(monitor, points, kept, name or asked.name, version)
+        tell(f"watching {watched.name} on http://{host}:{port}/ (Ctrl-C stops it)")
+        service.run(service.Service(watched, settings))
+
+
+def export_command(
+    store: Annotated[str, typer.Argument(help="A SQLite file, or a postgresql:// URL.")],
+    out: Annotated[Path, typer.Argument(help="The events, as Parquet.")],
+    columns: Annotated[str | None, typer.Option(help="The features' names, with commas.")] = None,
+) -> None:
+    """Write what a service has kept to a Parquet file."""
+    service = service_room()
+    with closing(service.Store(store)) as kept:
+        many = service.export(kept, out, split(columns) or ())
+    tell(f"{many:,} events are in {out}")
+
+
+def _number_or_text(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def service_room() -> Any:
+    """The service, or a word on how to install it."""
+    try:
+        from anharmonic import service
+    except ImportError as problem:
+        raise MissingExtra(str(problem.name), "service") from problem
+    return service

@@ -1,0 +1,158 @@
+"""Bands of gamma: the paper's, with their caveat, or fitted to answers that people judged."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+
+from anharmonic.errors import InputError, PointsError
+from anharmonic.files import whole_file
+from anharmonic.llm.statistics import Unit
+from anharmonic.moments import Rate
+from anharmonic.protocols import Array, Floats
+from anharmonic.randomness import generator
+
+__all__ = ["PAPER", "Bands", "Calibration", "auroc", "calibrate"]
+
+WORDS = ("probably trustworthy", "possible hallucination", "likely hallucination")
+CAVEAT = (
+    "The paper's bands were read off human ratings of ten models' answers embedded by ada-002. "
+    "Another embedder spreads answers otherwise: fit your own with anharmonic llm calibrate."
+)
+
+
+@dataclass(frozen=True)
+class Bands:
+    """Below `low`, between, above `high`; in sqrt(1 − cos) units."""
+
+    low: float
+    high: float
+    caveat: str = ""
+
+    def limits(self, unit: Unit) -> tuple[float, float]:
+        """Both limits in a unit.
+
+        >>> [round(each, 2) for each in PAPER.limits("angle")]
+        [8.11, 16.26]
+        """
+        if unit == "sqrt1mcos":
+            return self.low, self.high
+        low, high = (
+            float(np.degrees(2 * np.arcsin(min(each / np.sqrt(2), 1.0))))
+            for each in (self.low, self.high)
+        )
+        return low, high
+
+    def counts(self, values: Array, unit: Unit) -> dict[str, Rate]:
+        """The share of the values in each band, with its interval."""
+        low, high = self.limits(unit)
+        known = np.asarray(values)[np.isfinite(values)]
+        hits = (known < low).sum(), ((known >= low) & (known <= high)).sum(), (known > high).sum()
+        return {
+            word: Rate.of(int(each), len(known)) for word, each in zip(WORDS, hits, strict=True)
+        }
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write JSON, whole or not at all."""
+        with whole_file(path) as temporary:
+            Path(temporary).write_text(json.dumps(asdict(self)) + "\n", encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Bands:
+        """Read what `save` wrote."""
+        try:
+            return cls(**json.loads(Path(path).read_text(encoding="utf-8")))
+        except (OSError, ValueError, TypeError) as problem:
+            raise InputError(f"{path} holds no bands: write some by llm calibrate") from problem
+
+
+PAPER = Bands(0.1, 0.2, CAVEAT)
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Bands fitted to judged answers, with intervals from `rounds` resamplings of them."""
+
+    bands: Bands
+    low_interval: tuple[float, float]
+    high_interval: tuple[float, float]
+    auroc: float
+    auroc_interval: tuple[float, float]
+    judged: int
+    good: int
+
+
+def calibrate(
+    values: Array,
+    good: Array,
+    *,
+    trusted: float = 0.8,
+    doubted: float = 0.5,
+    rounds: int = 1000,
+    seed: int = 0,
+) -> Calibration:
+    """Two limits from gammas (in sqrt(1 − cos)) and whether each answer was good.
+
+    The chance of a good answer is taken to fall with gamma (isotonic regression). Below `low` it
+    is at least `trusted`, above `high` less than `doubted`.
+
+    >>> values = np.linspace(0, 1, 200)
+    >>> found = calibrate(values, values < 0.3)
+    >>> round(found.bands.low, 2), round(found.bands.high, 2), found.auroc
+    (0.3, 0.3, 1.0)
+    """
+    gammas, right = np.asarray(values, dtype=float), np.asarray(good, dtype=bool)
+    known = np.isfinite(gammas)
+    gammas, right = gammas[known], right[known]
+    if right.all() or not right.any():
+        raise PointsError("calibrating needs good and bad answers, both: judge more of them")
+    draws = []
+    rng = generator(seed, 10)
+    for _ in range(rounds):
+        rows = rng.integers(len(gammas), size=len(gammas))
+        if right[rows].any() and not right[rows].all():
+            limits = _limits(gammas[rows], right[rows], trusted, doubted)
+            draws.append((*limits, auroc(gammas[rows], ~right[rows])))
+    ends = np.quantile(np.array(draws), (0.025, 0.975), axis=0).T
+    low, high = _limits(gammas, right, trusted, doubted)
+    words = f"Fitted to {len(gammas):,} judged answers, {int(right.sum()):,} of them good."
+    return Calibration(
+        Bands(low, high, words),
+        (float(ends[0, 0]), float(ends[0, 1])),
+        (float(ends[1, 0]), float(ends[1, 1])),
+        auroc(gammas, ~right),
+        (float(ends[2, 0]), float(ends[2, 1])),
+        len(gammas),
+        int(right.sum()),
+    )
+
+
+def auroc(values: Array, bad: Array) -> float:
+    """The chance that a bad answer has the larger value, ties half.
+
+    >>> auroc([0.1, 0.2, 0.2], [False, False, True])
+    0.75
+    """
+    from scipy.stats import rankdata  # half a second to import, for few who need it
+
+    chosen = np.asarray(bad, dtype=bool)
+    many, few = int(chosen.sum()), int((~chosen).sum())
+    ranks = rankdata(np.asarray(values, dtype=float))
+    return float((ranks[chosen].sum() - many * (many + 1) / 2) / (many * few))
+
+
+def _limits(gammas: Floats, good: Array, trusted: float, doubted: float) -> tuple[float, float]:
+    """Where the falling curve through the outcomes leaves `trusted`, and `doubted`."""
+    from scipy.optimize import isotonic_regression
+
+    points, places = np.unique(gammas, return_inverse=True)
+    weights = np.bincount(places)
+    shares = np.bincount(places, weights=good) / weights
+    chances = isotonic_regression(shares, weights=weights, increasing=False).x
+    low = float(points[chances >= trusted].max(initial=0.0))
+    below = points[chances < doubted]
+    return low, max(low, float(below.min()) if len(below) else float(points[-1]))

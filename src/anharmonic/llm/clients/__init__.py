@@ -1,0 +1,117 @@
+"""Who answers: a server, a file, a pipeline or a function, all behind one method."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any
+
+from anharmonic.errors import NotAModel, SettingsError
+from anharmonic.llm.clients.endpoint import Endpoint, key_variable
+from anharmonic.llm.clients.local import Function, LocalServer, Pipeline
+from anharmonic.llm.shapes import Client
+
+__all__ = [
+    "Endpoint",
+    "Function",
+    "LocalServer",
+    "Pipeline",
+    "as_client",
+    "borrowed",
+    "imported",
+    "samples",
+]
+
+
+def as_client(
+    source: Any,
+    *,
+    url: str | None = None,
+    key: str | None = None,
+    concurrency: int | None = None,
+    timeout: float = 60.0,
+    retries: int = 5,
+) -> Client:
+    """The client that `source` stands for.
+
+    - a client or a function from text to text
+    - "module:function"
+    - a .gguf file, run on this machine
+    - "hf:NAME" or a Hugging Face pipeline
+    - any other text: a model's name at `url`, or at OPENAI_BASE_URL, or at OpenAI
+
+    `concurrency` is how many calls are made at once: 8 to a server, 1 to a function, which may
+    not bear more, unless told otherwise.
+
+    >>> as_client(str.upper, concurrency=2).name
+    'builtins:str.upper'
+    """
+    if not isinstance(source, str | os.PathLike):
+        return _wrapped(source, concurrency)
+    text = os.fspath(source)
+    if text.endswith(".gguf"):
+        return LocalServer(text, parallel=concurrency or 1, timeout=max(timeout, 600.0))
+    if text.startswith("hf:"):
+        return Pipeline(text.removeprefix("hf:"))
+    address = url or os.environ.get("OPENAI_BASE_URL")
+    if address is None and ":" in text and "/" not in text:
+        return Function(imported(text), name=text, concurrency=concurrency or 1)
+    address = address or "https://api.openai.com/v1"
+    if url is None and not os.environ.get(key_variable(address, key)):
+        raise SettingsError(
+            f"{text} is taken for a model at {_host(address)}, but the environment variable "
+            f"{key_variable(address, key)} holds no key: set it, or give the server's address"
+        )
+    return Endpoint(
+        address, text, key=key, concurrency=concurrency or 8, timeout=timeout, retries=retries
+    )
+
+
+@contextmanager
+def borrowed(source: Any) -> Iterator[Client]:
+    """The client that `source` stands for, closed at the end if it was made here."""
+    client = as_client(source)
+    try:
+        yield client
+    finally:
+        if client is not source:
+            getattr(client, "close", lambda: None)()
+
+
+def samples(client: Client) -> bool:
+    """Whether a client heeds a temperature; a function of the prompt alone cannot."""
+    return bool(getattr(client, "samples", True))
+
+
+def imported(text: str) -> Callable[..., Any]:
+    """The function that "module:function" names."""
+    module, _, name = text.partition(":")
+    try:
+        found: Any = import_module(module)
+        for part in name.split("."):
+            found = getattr(found, part)
+    except (ImportError, AttributeError, ValueError) as problem:
+        raise NotAModel(f"{text} cannot be imported ({problem}): write module:function") from None
+    if not callable(found):
+        raise NotAModel(f"{text} is no function: write module:function")
+    return found  # type: ignore[no-any-return]
+
+
+def _wrapped(source: Any, concurrency: int | None) -> Client:
+    if hasattr(source, "answers") and hasattr(source, "name"):
+        client: Client = source
+        return client
+    if hasattr(source, "tokenizer") and hasattr(source, "model"):
+        return Pipeline(source)
+    if callable(source):
+        return Function(source, concurrency=concurrency or 1)
+    raise NotAModel(
+        f"{type(source).__name__} answers nothing: give a function, a client, a pipeline, "
+        "a .gguf file or a model's name with its server's address"
+    )
+
+
+def _host(address: str) -> str:
+    return address.split("@")[-1]

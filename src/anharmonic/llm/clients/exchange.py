@@ -1,0 +1,149 @@
+"""What goes to an OpenAI-compatible server and what its response means."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from typing import Any, Final
+
+from anharmonic.llm.shapes import Answer, Request
+from anharmonic.llm.visible import visible
+
+__all__ = ["USUAL_TEMPERATURE", "Fatal", "Retry", "body_of", "meaning"]
+
+REFUSED: Final = (400, 413, 415, 422)
+CROWDED: Final = (429, 503, 529)
+FATAL: Final = {
+    401: "put a valid key in the environment variable {variable}",
+    402: "the account is out of credit",
+    403: "put a key with access to this model in the environment variable {variable}",
+    404: "check the model's name, and that the address ends where /chat/completions begins",
+    405: "check that the address ends where /chat/completions begins",
+}
+LONGEST: Final = 300
+USUAL_TEMPERATURE: Final = 1.0
+"""What servers take where a request names none."""
+
+
+@dataclass(frozen=True)
+class Retry:
+    """Ask again: why, whether the server has too much to do, and how long it asks to wait."""
+
+    why: str
+    crowded: bool = False
+    wait: float | None = None
+
+
+@dataclass(frozen=True)
+class Fatal:
+    """Every further request would end the same way."""
+
+    why: str
+
+
+def body_of(request: Request, model: str, length_field: str, seeded: bool) -> bytes:
+    """The request as JSON in ASCII, so that any character whatever survives the way."""
+    parameters = request.parameters
+    if parameters.chat is not None:
+        body = _replaced(json.loads(parameters.chat), request.prompt)
+        if body.get("temperature", USUAL_TEMPERATURE) != parameters.temperature:
+            body["temperature"] = parameters.temperature
+    else:
+        system = [] if parameters.system is None else [_message("system", parameters.system)]
+        body = {
+            "model": model,
+            "messages": [*system, _message("user", request.prompt)],
+            "temperature": parameters.temperature,
+            length_field: parameters.max_tokens,
+        }
+        if parameters.top_p is not None:
+            body["top_p"] = parameters.top_p
+    if seeded and request.seed is not None and "seed" not in body:
+        body["seed"] = request.seed
+    return json.dumps(body).encode("ascii")
+
+
+def _message(role: str, content: str) -> dict[str, str]:
+    return {"role": role, "content": content}
+
+
+def _replaced(chat: dict[str, Any], prompt: str) -> dict[str, Any]:
+    """The chat with another last user message."""
+    messages = [dict(each) for each in chat["messages"]]
+    last = max(at for at, each in enumerate(messages) if each.get("role") == "user")
+    messages[last]["content"] = prompt
+    return {**chat, "messages": messages}
+
+
+def meaning(status: int, headers: Any, content: bytes, variable: str) -> Answer | Retry | Fatal:
+    """An answer, a reason to ask again, or a reason to stop."""
+    if 200 <= status < 300:
+        return _answer(content)
+    said = _words(content)
+    if status in REFUSED:
+        return Answer(refused=True, error=f"{status}: {said}")
+    if status in FATAL:
+        advice = FATAL[status].replace("{variable}", variable)
+        return Fatal(f"the server answered {status} ({said}): {advice}")
+    if 300 <= status < 400:
+        return Fatal(f"the server redirects ({status}): use the address it redirects to")
+    if status in CROWDED or "retry-after" in headers:
+        return Retry(f"{status}: {said}", True, _asked_wait(headers.get("retry-after")))
+    return Retry(f"{status}: {said}")
+
+
+def _answer(content: bytes) -> Answer | Retry:
+    try:
+        found = json.loads(content)
+        choice = found["choices"][0]
+        message = choice["message"]
+        text, refusal = _text(message.get("content")), message.get("refusal")
+    except (ValueError, KeyError, IndexError, TypeError, AttributeError):
+        return Retry("the answer is not a chat completion in JSON")
+    usage = found.get("usage") or {}
+    tokens = int(usage.get("prompt_tokens") or 0), int(usage.get("completion_tokens") or 0)
+    ended = choice.get("finish_reason")
+    if refusal or ended == "content_filter":
+        return Answer("", *tokens, refused=True, error=str(refusal or "content filter"))
+    if not text.strip():
+        why = "empty answer" + (", cut off: raise max_tokens" if ended == "length" else "")
+        return Answer("", *tokens, error=why)
+    return Answer(text, *tokens)
+
+
+def _text(content: Any) -> str:
+    """The text of a message: a string, nothing, or a list of parts."""
+    if isinstance(content, list):
+        return "".join(str(part.get("text", "")) for part in content)
+    if content is None or isinstance(content, str):
+        return content or ""
+    raise TypeError("no text")
+
+
+def _words(content: bytes) -> str:
+    """The server's own words, on one line and not too many."""
+    raw = content.decode("utf-8", "replace")
+    try:
+        found = json.loads(raw)
+        said = found["error"]
+        said = said["message"] if isinstance(said, dict) else said
+    except (ValueError, KeyError, TypeError):
+        said = raw
+    words = visible(" ".join(str(said).split()))
+    return words if len(words) <= LONGEST else f"{words[:LONGEST]}…"
+
+
+def _asked_wait(header: str | None) -> float | None:
+    """Seconds from a Retry-After header: a number or a date."""
+    if header is None:
+        return None
+    try:
+        return max(0.0, float(header))
+    except ValueError:
+        pass
+    try:
+        return max(0.0, parsedate_to_datetime(header).timestamp() - time.time())
+    except ValueError:
+        return None

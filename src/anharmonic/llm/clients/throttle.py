@@ -1,0 +1,76 @@
+"""How many calls may be under way at once: fewer after a server says it is too much."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+__all__ = ["Throttle"]
+
+
+class Throttle:
+    """At most `most` at once; halved by every wave of complaints, and slowly raised again.
+
+    First come, first served, so that answers arrive about in the order of their questions. All
+    of it happens in one event loop, so nothing needs a lock.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.limit = float(most)
+        self._running = 0
+        self._closed_until = 0.0
+        self._slowed_at = 0.0
+        self._waiting: deque[asyncio.Future[None]] = deque()
+
+    @asynccontextmanager
+    async def turn(self, again: bool = False) -> AsyncIterator[float]:
+        """Wait for a place and for the end of any pause; gives the moment the call began.
+
+        One that asks `again` goes first: others wait for its answer already.
+        """
+        await self._place(again)
+        try:
+            while (pause := self._closed_until - time.monotonic()) > 0:
+                await asyncio.sleep(pause)
+            yield time.monotonic()
+        finally:
+            self._running -= 1
+            self._admit()
+
+    def went_well(self) -> None:
+        """One more place after as many good answers as there are places."""
+        self.limit = min(float(self.most), self.limit + 1 / self.limit)
+
+    def too_much(self, pause: float, began: float) -> None:
+        """Half the places, and nobody asks before the pause is over.
+
+        Calls that began before the last slowing knew nothing of it: they do not count again.
+        """
+        now = time.monotonic()
+        self._closed_until = max(self._closed_until, now + pause)
+        if began >= self._slowed_at:
+            self.limit = max(1.0, self.limit / 2)
+            self._slowed_at = now
+
+    async def _place(self, first: bool) -> None:
+        mine = asyncio.get_running_loop().create_future()
+        (self._waiting.appendleft if first else self._waiting.append)(mine)
+        self._admit()
+        try:
+            await mine
+        except asyncio.CancelledError:
+            if mine.done() and not mine.cancelled():  # it had a place and never used it
+                self._running -= 1
+                self._admit()
+            raise
+
+    def _admit(self) -> None:
+        while self._waiting and self._running < int(self.limit):
+            one = self._waiting.popleft()
+            if not one.done():
+                self._running += 1
+                one.set_result(None)

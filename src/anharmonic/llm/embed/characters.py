@@ -1,0 +1,43 @@
+"""A second opinion that needs no network: which short runs of characters stand in a text."""
+
+from __future__ import annotations
+
+import zlib
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from anharmonic.llm.embed.checks import texts_to_embed, unit_vectors
+from anharmonic.llm.shapes import Embed
+from anharmonic.protocols import Floats
+
+__all__ = ["characters"]
+
+
+def characters(runs: Sequence[int] = (3, 4, 5), size: int = 4096) -> Embed:
+    """Counts of character runs, hashed into `size` places, each damped to 1 + log count.
+
+    It knows letters and no meaning: what an embedder must add to be worth its while.
+
+    >>> embed = characters()
+    >>> rome, again, paris = embed(["Rome", "rome ", "Paris"])
+    >>> round(float(rome @ again), 6), round(float(rome @ paris), 6)
+    (1.0, 0.0)
+    """
+
+    def embed(texts: Sequence[str]) -> Floats:
+        asked = texts_to_embed(texts)
+        vectors = np.zeros((len(asked), size))
+        for row, text in enumerate(asked):
+            line = f" {' '.join(text.lower().split())} "
+            counts = Counter(
+                line[at : at + run] for run in runs for at in range(max(1, len(line) - run + 1))
+            )
+            for part, count in counts.items():
+                vectors[row, zlib.crc32(part.encode("utf-8", "replace")) % size] += 1 + np.log(
+                    count
+                )
+        return unit_vectors(vectors, len(asked))
+
+    return embed

@@ -1,0 +1,35 @@
+"""Any model of sentence-transformers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from anharmonic.errors import MissingExtra
+from anharmonic.llm.embed.checks import texts_to_embed, unit_vectors
+from anharmonic.llm.shapes import Embed
+from anharmonic.protocols import Floats
+
+__all__ = ["sentence_transformer"]
+
+
+def sentence_transformer(model: Any, *, batch_size: int = 32) -> Embed:
+    """A sentence-transformers model, or the name or folder of one, as an embedder.
+
+    Vectors have length 1.
+    """
+    if isinstance(model, str):
+        try:
+            from sentence_transformers import SentenceTransformer
+        except ImportError as problem:
+            raise MissingExtra("sentence-transformers", "sentences") from problem
+        model = SentenceTransformer(model)
+
+    def embed(texts: Sequence[str]) -> Floats:
+        asked = texts_to_embed(texts)
+        made = model.encode(
+            asked, batch_size=batch_size, convert_to_numpy=True, show_progress_bar=False
+        )
+        return unit_vectors(made, len(asked))
+
+    return embed

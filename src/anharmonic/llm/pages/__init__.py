@@ -1,0 +1,24 @@
+"""Pages that people read: one HTML file each, with nothing in it that runs."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from anharmonic.files import whole_file
+from anharmonic.report.rendering import filled
+
+__all__ = ["write_page"]
+
+HERE = Path(__file__).parent
+
+
+def write_page(path: str | os.PathLike[str], template: str, **about: Any) -> Path:
+    """Fill a template of this folder and write it, whole or not at all."""
+    today = datetime.now(UTC).strftime("%Y-%m-%d")
+    page = filled(template, {"today": today, **about}, HERE, extra="llm")
+    with whole_file(path) as temporary:
+        Path(temporary).write_text(page, encoding="utf-8", errors="backslashreplace")
+    return Path(path)

@@ -1,0 +1,62 @@
+"""Answers with their gamma as one page, the least steady first."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from anharmonic.llm.bands import PAPER
+from anharmonic.llm.pages import write_page
+from anharmonic.llm.records import Record
+from anharmonic.llm.result import LanguageScores
+from anharmonic.llm.visible import visible
+
+__all__ = ["write_answers"]
+
+
+def write_answers(
+    path: str | os.PathLike[str],
+    scores: LanguageScores,
+    *,
+    title: str,
+    right: Sequence[bool] | None = None,
+    command: str = "",
+) -> Path:
+    """Write the page and return its path; `right` tells which answers are known to be."""
+    order = np.argsort(-np.nan_to_num(scores.values, nan=-1.0), kind="stable").tolist()
+    settings = scores.scores.settings
+    return write_page(
+        path,
+        "answers.html",
+        kind="gamma of answers",
+        title=title,
+        lead=f"Mean gamma {scores.mean} over {len(scores)} questions, {scores.calls:,} calls",
+        how=f"{visible(str(settings['model']))}: each answer is held against the mean of "
+        f"{settings['count']} others ({settings['perturb']}).",
+        judged=right is not None,
+        rows=[
+            _row(scores.records[at], right is not None and right[at])
+            for at in order
+            if at < len(scores.records)
+        ],
+        caveat=PAPER.caveat,
+        command=visible(command),
+    )
+
+
+def _row(record: Record, right: bool) -> dict[str, Any]:
+    return {
+        "gamma": "–" if record.gamma is None else record.gamma.estimate,
+        "gamma0": "" if record.gamma0 is None else f"{record.gamma0.value:.3g}",
+        "prompt": visible(record.prompt),
+        "answer": visible(record.answer.text or record.answer.error or "", lines=True),
+        "others": [
+            (visible(each.prompt), visible(each.answer.text or each.answer.error or "", lines=True))
+            for each in record.trials
+        ],
+        "right": right,
+    }

@@ -1,0 +1,212 @@
+"""The ball of a language model: small changes of a prompt, each one function of (prompt, rng).
+
+`named(…)` finds one by name; packages add their own under the entry point group
+`anharmonic.perturbations`. "resample" changes nothing and asks again with a temperature above 0.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import unicodedata
+from collections.abc import Callable, Sequence
+from importlib.metadata import entry_points
+from typing import NamedTuple
+
+import numpy as np
+
+from anharmonic.errors import SettingsError
+from anharmonic.randomness import generator
+
+__all__ = [
+    "KINDS",
+    "PAPER",
+    "Change",
+    "Kind",
+    "Perturbed",
+    "case",
+    "control",
+    "control_nul",
+    "named",
+    "names",
+    "perturbed",
+    "resample",
+    "settled",
+    "typos",
+    "unicode",
+    "whitespace",
+    "zero_width",
+]
+
+Change = Callable[[str, np.random.Generator], str]
+Kind = str | Change | Sequence[str | Change]
+"""One perturbation by name or as a function; "a+b" or several: they take turns."""
+
+GROUP = "anharmonic.perturbations"
+SPACES = (" ", "\t", "\n", "\u00a0", "\u2009")
+ZERO_WIDTH = ("\u200b", "\u200c", "\u200d", "\u2060", "\ufeff")
+KEYBOARD = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
+MOST = 3
+
+
+PAPER = "control"
+"""What the paper does."""
+
+
+class Perturbed(NamedTuple):
+    """A prompt to ask instead of the original, and whether to sample its answer."""
+
+    prompt: str
+    resampled: bool = False
+
+
+def control(prompt: str, rng: np.random.Generator) -> str:
+    """The paper's: a space and 1 to 3 control characters at the end (ASCII 1–31, no NUL)."""
+    return _appended(prompt, [chr(code) for code in rng.integers(1, 32, _few(rng))])
+
+
+def control_nul(prompt: str, rng: np.random.Generator) -> str:
+    """The paper's to the letter: ASCII 0–31, the NUL that many servers refuse included."""
+    return _appended(prompt, [chr(code) for code in rng.integers(0, 32, _few(rng))])
+
+
+def unicode(prompt: str, rng: np.random.Generator) -> str:
+    """A space and 1 to 3 printable characters of any script at the end."""
+    return _appended(prompt, [_printable(rng) for _ in range(_few(rng))])
+
+
+def whitespace(prompt: str, rng: np.random.Generator) -> str:
+    """1 to 3 further white spaces, beside those that are there or at the end."""
+    gaps = [at for at, each in enumerate(prompt) if each.isspace()] + [len(prompt)]
+    return _inserted(prompt, rng, gaps, SPACES)
+
+
+def zero_width(prompt: str, rng: np.random.Generator) -> str:
+    """1 to 3 characters without width, anywhere."""
+    return _inserted(prompt, rng, list(range(len(prompt) + 1)), ZERO_WIDTH)
+
+
+def case(prompt: str, rng: np.random.Generator) -> str:
+    """1 to 3 letters in the other case."""
+    letters = [at for at, each in enumerate(prompt) if len(each.swapcase()) == 1]
+    letters = [at for at in letters if prompt[at].swapcase() != prompt[at]]
+    if not letters:
+        return prompt
+    turned = set(rng.choice(letters, min(_few(rng), len(letters)), replace=False).tolist())
+    return "".join(each.swapcase() if at in turned else each for at, each in enumerate(prompt))
+
+
+def typos(prompt: str, rng: np.random.Generator) -> str:
+    """1 to 3 slips of the finger: a letter swapped, dropped, doubled, or the key beside it."""
+    for _ in range(_few(rng)):
+        letters = [at for at, each in enumerate(prompt) if each.isalpha()]
+        if letters:
+            prompt = _slipped(prompt, int(rng.choice(letters)), rng)
+    return prompt
+
+
+def resample(prompt: str, rng: np.random.Generator) -> str:
+    """The prompt as it is: the rival, which only asks again at a temperature above 0."""
+    return prompt
+
+
+KINDS: dict[str, Change] = {
+    each.__name__: each
+    for each in (
+        *(control, control_nul, unicode, whitespace, zero_width),
+        *(typos, case, resample),
+    )
+}
+
+
+def names() -> list[str]:
+    """Every perturbation there is, those of other packages included."""
+    return [*KINDS, *sorted(entry_points(group=GROUP).names - set(KINDS))]
+
+
+def named(kind: Kind) -> list[Change]:
+    """The functions a kind stands for, in the order in which they take turns.
+
+    >>> [each.__name__ for each in named("control+typos")]
+    ['control', 'typos']
+    """
+    if callable(kind):
+        return [kind]
+    parts = kind.split("+") if isinstance(kind, str) else list(kind)
+    if not parts:
+        raise SettingsError(f"no perturbation at all: choose from {', '.join(names())}")
+    return [_found(each.strip()) if isinstance(each, str) else each for each in parts]
+
+
+def settled(kind: Kind, samples: bool) -> Kind:
+    """What "auto" stands for: asking again did better in the study, where there is sampling.
+
+    >>> settled("auto", samples=True), settled("auto", samples=False), settled("case", True)
+    ('resample', 'control', 'case')
+    """
+    return (resample.__name__ if samples else PAPER) if kind == "auto" else kind
+
+
+def perturbed(prompt: str, changes: Sequence[Change], seed: int, turn: int) -> Perturbed:
+    """One perturbed prompt. It depends on prompt, seed and turn alone, not on the file around it.
+
+    >>> perturbed("who?", [case], seed=0, turn=0) == perturbed("who?", [case], seed=0, turn=0)
+    True
+    """
+    change = changes[turn % len(changes)]
+    word = int.from_bytes(hashlib.sha256(prompt.encode("utf-8", "surrogatepass")).digest()[:8])
+    return Perturbed(change(prompt, generator(seed, 8, word, turn)), change is resample)
+
+
+def _found(name: str) -> Change:
+    if name in KINDS:
+        return KINDS[name]
+    for entry in entry_points(group=GROUP, name=name):
+        change: Change = entry.load()
+        return change
+    raise SettingsError(f"no perturbation {name!r}: choose from {', '.join(names())}")
+
+
+def _few(rng: np.random.Generator) -> int:
+    return int(rng.integers(1, MOST + 1))
+
+
+def _appended(prompt: str, characters: list[str]) -> str:
+    return f"{prompt} {''.join(characters)}"
+
+
+def _printable(rng: np.random.Generator) -> str:
+    while True:
+        found = chr(int(rng.integers(0x21, 0x10000)))
+        if unicodedata.category(found)[0] in "LNPS":
+            return found
+
+
+def _inserted(
+    prompt: str, rng: np.random.Generator, places: list[int], characters: Sequence[str]
+) -> str:
+    for place in sorted(rng.choice(places, _few(rng)).tolist(), reverse=True):
+        prompt = prompt[:place] + str(rng.choice(characters)) + prompt[place:]
+    return prompt
+
+
+def _slipped(prompt: str, at: int, rng: np.random.Generator) -> str:
+    letter, before, after = prompt[at], prompt[:at], prompt[at + 1 :]
+    slip = int(rng.integers(4))
+    if slip == 0 and after[:1].isalpha() and after[0] != letter:
+        return before + after[0] + letter + after[1:]
+    if slip == 1 and len(prompt) > 1:
+        return before + after
+    if slip == 2:
+        return before + letter + letter + after
+    return before + _beside(letter, rng) + after
+
+
+def _beside(letter: str, rng: np.random.Generator) -> str:
+    """The key left or right of a letter, in its case; a letter no keyboard row has is doubled."""
+    for row in KEYBOARD:
+        at = row.find(letter.lower())
+        if at >= 0:
+            beside = [row[each] for each in (at - 1, at + 1) if 0 <= each < len(row)]
+            chosen = str(rng.choice(beside))
+            return chosen.upper() if letter.isupper() else chosen
+    return letter * 2

@@ -1,0 +1,96 @@
+"""Synonyms: one word of a prompt replaced by a neighbour in a table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from anharmonic.errors import SettingsError
+from anharmonic.llm.perturb.changes import Change
+from anharmonic.protocols import Floats
+
+__all__ = ["synonyms"]
+
+WORD = re.compile(r"[^\W\d_]+")
+
+
+def synonyms(table: Mapping[str, Any], neighbours: int = 20) -> Change:
+    """A perturbation that replaces one word, as (prompt, rng) -> prompt.
+
+    `table` gives each lower-case word its synonyms, or its vector. With vectors, the nearest
+    words are drawn with the weights that bring their mean closest to the word itself, so
+    that the perturbed prompts lie about the original and not to one side of it.
+
+    >>> import numpy as np
+    >>> change = synonyms({"big": ["large"]})
+    >>> change("a big dog", np.random.default_rng(0))
+    'a large dog'
+    """
+    if not table:
+        raise SettingsError("the table holds no words: give synonyms or a vector for each word")
+    if all(_is_words(entry) for entry in table.values()):
+        return Replacement({word: (list(each), None) for word, each in table.items() if len(each)})
+    words = list(table)
+    vectors = np.array([np.asarray(table[word], dtype=float) for word in words])
+    if vectors.ndim != 2 or len(words) < 2:
+        raise SettingsError("a table of vectors needs at least two words, all of one size")
+    return Replacement(_Balanced(words, vectors, neighbours))
+
+
+@dataclass(frozen=True)
+class Replacement:
+    """The perturbation itself: what each word may become, with which weights."""
+
+    choices: Any
+
+    def __call__(self, prompt: str, rng: np.random.Generator) -> str:
+        """Replace one known word, in its case; a prompt without known words stays."""
+        found = [each for each in WORD.finditer(prompt) if each.group().lower() in self.choices]
+        if not found:
+            return prompt
+        at = found[int(rng.integers(len(found)))]
+        others, weights = self.choices[at.group().lower()]
+        chosen = str(rng.choice(others, p=weights))
+        if at.group()[0].isupper():
+            chosen = chosen[0].upper() + chosen[1:]
+        return prompt[: at.start()] + chosen + prompt[at.end() :]
+
+
+class _Balanced:
+    """Neighbours and weights by word, worked out when a word is first met."""
+
+    def __init__(self, words: list[str], vectors: Floats, neighbours: int) -> None:
+        self._places = {word: at for at, word in enumerate(words)}
+        self._words, self._vectors, self._many = words, vectors, min(neighbours, len(words) - 1)
+        self._found = lru_cache(maxsize=4096)(self._balanced)
+
+    def __contains__(self, word: object) -> bool:
+        return word in self._places
+
+    def __getitem__(self, word: str) -> tuple[list[str], Floats]:
+        return self._found(word)
+
+    def _balanced(self, word: str) -> tuple[list[str], Floats]:
+        """The nearest words, and weights p ≥ 0 with sum 1 that make |Σ p·step| least."""
+        from scipy.optimize import nnls
+
+        own = self._places[word]
+        steps = self._vectors - self._vectors[own]
+        distances = np.linalg.norm(steps, axis=1)
+        distances[own] = np.inf
+        nearest = np.argsort(distances)[: self._many]
+        # The sum is one more equation, heavy enough to hold to many digits.
+        weight = 1e3 * (float(distances[nearest].mean()) or 1.0)
+        system = np.vstack([steps[nearest].T, np.full(len(nearest), weight)])
+        target = np.append(np.zeros(steps.shape[1]), weight)
+        shares = nnls(system, target)[0]
+        return [self._words[at] for at in nearest], shares / shares.sum()
+
+
+def _is_words(entry: Any) -> bool:
+    return isinstance(entry, Sequence) and all(isinstance(each, str) for each in entry)

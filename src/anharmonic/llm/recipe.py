@@ -1,0 +1,102 @@
+"""How a prompt is measured: what is asked about it, in which order, with which seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from anharmonic.errors import SettingsError
+from anharmonic.llm.asking import Price
+from anharmonic.llm.perturb import PAPER, Change, Kind, named, perturbed
+from anharmonic.llm.shapes import DEFAULTS, Parameters, Request
+from anharmonic.llm.statistics import Unit
+from anharmonic.randomness import generator
+
+__all__ = ["Recipe"]
+
+LONGER = " " * 4
+"""About what a perturbation adds to a prompt."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a prompt is measured: the same recipe and prompt ask the same questions anywhere."""
+
+    perturb: Kind = PAPER
+    count: int = 10
+    repeats: int = 10
+    unit: Unit = "sqrt1mcos"
+    seed: int = 0
+    parameters: Parameters = DEFAULTS
+    resample_temperature: float = 1.0
+    changes: tuple[Change, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.count < 1 or self.repeats < 0:
+            raise SettingsError("count is from 1 on and repeats from 0 on")
+        if self.unit not in ("sqrt1mcos", "angle"):
+            raise SettingsError(f"no unit {self.unit!r}: 'sqrt1mcos' (the paper's) or 'angle'")
+        if not self.resample_temperature > 0:
+            raise SettingsError("resampling needs a temperature above 0")
+        object.__setattr__(self, "changes", tuple(named(self.perturb)))
+
+    @property
+    def name(self) -> str:
+        """The perturbation in a word."""
+        return "+".join(getattr(each, "__name__", type(each).__name__) for each in self.changes)
+
+    @property
+    def calls(self) -> int:
+        """How many answers a prompt takes."""
+        return 1 + self.count + self.repeats
+
+    def estimate(self, prompts: Iterable[str], price: Price | None = None) -> tuple[int, float]:
+        """How many answers some prompts take, and at most about what they cost.
+
+        >>> Recipe(count=10, repeats=0).estimate(["why?"] * 3, Price(2.5, 10.0))[0]
+        33
+        """
+        answers, most = 0, 0.0
+        for prompt in prompts:
+            answers += self.calls
+            if price is not None:
+                longest = Request(prompt + LONGER, self.parameters)
+                most += self.calls * price.most(longest)
+        return answers, most
+
+    def plain(self) -> dict[str, Any]:
+        """The recipe as it is kept beside results."""
+        return {
+            "perturb": self.name,
+            "count": self.count,
+            "repeats": self.repeats,
+            "unit": self.unit,
+            "seed": self.seed,
+            "parameters": self.parameters.plain(),
+            "resample_temperature": self.resample_temperature,
+        }
+
+    def requests(self, prompt: str) -> list[tuple[Request, bool]]:
+        """All that is asked about a prompt, the original first, and which are resampled."""
+        chosen = [
+            (prompt, False),
+            *(perturbed(prompt, self.changes, self.seed, turn) for turn in range(self.count)),
+            *[(prompt, False)] * self.repeats,
+        ]
+        seen: dict[tuple[str, bool], int] = {}
+        found = []
+        for turn, (text, resampled) in enumerate(chosen):
+            repeat = seen.get((text, resampled), 0)
+            seen[text, resampled] = repeat + 1
+            found.append((self._request(text, resampled, repeat, turn), resampled))
+        return found
+
+    def _request(self, text: str, resampled: bool, repeat: int, turn: int) -> Request:
+        parameters = self.parameters
+        if resampled:
+            parameters = replace(parameters, temperature=self.resample_temperature)
+        # Each turn its own seed: answers sampled alike would agree more than the model does.
+        sampled = parameters.temperature > 0
+        seed = int(generator(self.seed, 9, turn).integers(2**31)) if sampled else None
+        return Request(text, parameters, repeat, seed)

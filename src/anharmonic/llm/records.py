@@ -1,0 +1,135 @@
+"""What is known of one prompt: its answers, those of its neighbours, and gamma."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from anharmonic.llm.shapes import Answer
+from anharmonic.llm.statistics import Deviation, excess
+from anharmonic.moments import Estimate
+
+__all__ = ["NOTHING", "Record", "Trial"]
+
+NOTHING = Estimate(float("nan"), float("nan"))
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A perturbed prompt and what came of it."""
+
+    prompt: str
+    answer: Answer
+    resampled: bool = False
+
+
+@dataclass(frozen=True)
+class Record:
+    """A prompt, its answer, the perturbed prompts with theirs, and the repeated answers.
+
+    `gamma` is None where there is no original answer or no other to hold it against.
+    """
+
+    prompt: str
+    answer: Answer
+    trials: tuple[Trial, ...] = ()
+    repeats: tuple[Answer, ...] = ()
+    gamma: Deviation | None = None
+    gamma0: Deviation | None = None
+    centre: Any = None
+
+    @property
+    def every(self) -> list[Answer]:
+        """All answers, the original's first."""
+        return [self.answer, *(trial.answer for trial in self.trials), *self.repeats]
+
+    @property
+    def refused(self) -> int:
+        return sum(answer.refused for answer in self.every)
+
+    @property
+    def failed(self) -> int:
+        return sum(not answer.usable and not answer.refused for answer in self.every)
+
+    @property
+    def excess(self) -> Estimate:
+        """Gamma less gamma0, with its error; NaN where either is missing."""
+        if self.gamma is None or self.gamma0 is None:
+            return NOTHING
+        return excess(self.gamma.estimate, self.gamma0.estimate)
+
+    def plain(self) -> dict[str, Any]:
+        """Everything but the embeddings, as plain values for one line of JSON."""
+        return {
+            "prompt": self.prompt,
+            "answer": self.answer.text,
+            **_numbers("gamma", self.gamma),
+            **_numbers("gamma0", self.gamma0),
+            "excess": _finite(self.excess.value),
+            "excess_error": _finite(self.excess.error),
+            "refused": self.refused,
+            "failed": self.failed,
+            "problems": sorted({each.error for each in self.every if each.error is not None}),
+            "tokens": sum(answer.tokens for answer in self.every),
+            "original": _compact(self.answer),
+            "trials": [
+                {"prompt": trial.prompt, "resampled": trial.resampled, **_compact(trial.answer)}
+                for trial in self.trials
+            ],
+            "repeats": [_compact(answer) for answer in self.repeats],
+        }
+
+    @classmethod
+    def read(cls, line: dict[str, Any]) -> Record:
+        """The record that `plain` wrote."""
+        return cls(
+            line["prompt"],
+            _answer(line["original"]),
+            tuple(
+                Trial(each["prompt"], _answer(each), each["resampled"]) for each in line["trials"]
+            ),
+            tuple(_answer(each) for each in line["repeats"]),
+            _deviation("gamma", line),
+            _deviation("gamma0", line),
+        )
+
+
+def _numbers(name: str, found: Deviation | None) -> dict[str, Any]:
+    if found is None:
+        return {name: None}
+    return {
+        name: _finite(found.value),
+        f"{name}_error": _finite(found.error),
+        f"{name}_squared": _finite(found.squared),
+        f"{name}_turns": found.turns,
+    }
+
+
+def _deviation(name: str, line: dict[str, Any]) -> Deviation | None:
+    if line.get(name) is None:
+        return None
+    error, squared = (_number(line.get(f"{name}_{part}")) for part in ("error", "squared"))
+    return Deviation(line[name], error, squared, line[f"{name}_turns"], np.zeros(0))
+
+
+def _compact(answer: Answer) -> dict[str, Any]:
+    """An answer without what is as it usually is."""
+    usual = asdict(Answer())
+    found = {name: each for name, each in asdict(answer).items() if each != usual[name]}
+    return {"text": "", **{name: each for name, each in found.items() if name != "cached"}}
+
+
+def _answer(line: dict[str, Any]) -> Answer:
+    names: Iterable[str] = asdict(Answer())
+    return Answer(**{name: line[name] for name in names if name in line})
+
+
+def _finite(value: float) -> float | None:
+    return value if np.isfinite(value) else None
+
+
+def _number(value: float | None) -> float:
+    return float("nan") if value is None else value

@@ -1,0 +1,186 @@
+"""What `gamma` of a language model returns: Scores, and the texts they were made from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from anharmonic import tables
+from anharmonic.llm.asking import Tally
+from anharmonic.llm.records import Record
+from anharmonic.llm.statistics import mean_known
+from anharmonic.moments import Estimate
+from anharmonic.protocols import Floats
+from anharmonic.scores import Scores
+
+__all__ = ["LanguageScores", "assembled", "scores_of"]
+
+
+@dataclass(frozen=True, repr=False)
+class LanguageScores:
+    """Gamma of every prompt, gamma0 beside it where it was measured, and all texts.
+
+    - `scores`, `scores0`: `Scores` of gamma and of gamma0 (None without).
+    - `records`: for each finished prompt, the first so many, its answer, the perturbed prompts
+      and theirs, the repeats.
+    - `calls` made, retries included, `cached` answers, `refused` and `failed` ones, tokens and
+      `cost` (0 without a price).
+    """
+
+    prompts: tuple[str, ...]
+    scores: Scores
+    scores0: Scores | None
+    records: tuple[Record, ...]
+    calls: int
+    cached: int
+    refused: int
+    failed: int
+    prompt_tokens: int
+    answer_tokens: int
+    cost: float
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    @property
+    def values(self) -> Floats:
+        """Gamma of each prompt; NaN where it could not be measured."""
+        return self.scores.values
+
+    @property
+    def errors(self) -> Floats:
+        return self.scores.errors
+
+    @property
+    def mean(self) -> Estimate:
+        """Mean gamma with the standard error over prompts."""
+        return Estimate(self.scores.mean, self.scores.error)
+
+    @property
+    def excesses(self) -> Floats:
+        """Gamma less gamma0 of each prompt; NaN where either is missing."""
+        if self.scores0 is None:
+            return np.full(len(self), np.nan)
+        return self.scores.values - self.scores0.values
+
+    @property
+    def excess(self) -> Estimate:
+        """Mean of gamma less gamma0, with the standard error over prompts."""
+        return mean_known(self.excesses)
+
+    @property
+    def answers(self) -> list[str]:
+        """The original answers; "" where there is none."""
+        return [record.answer.text for record in self.records]
+
+    def summary(self) -> dict[str, Any]:
+        """The headline as plain numbers, ready for JSON."""
+        return {
+            **self.scores.summary(),
+            "gamma0": None if self.scores0 is None else [self.scores0.mean, self.scores0.error],
+            "excess": list(self.excess),
+            "cached": self.cached,
+            "refused": self.refused,
+            "failed": self.failed,
+            "prompt_tokens": self.prompt_tokens,
+            "answer_tokens": self.answer_tokens,
+            "cost": self.cost,
+        }
+
+    def to_arrow(self) -> Any:
+        """One row a prompt as a pyarrow Table: texts and numbers, settings in its metadata."""
+        zero = np.full(len(self), np.nan) if self.scores0 is None else self.scores0.values
+        rows = [*self.records, *[None] * (len(self) - len(self.records))]
+        columns = {
+            "prompt": [_clean(prompt) for prompt in self.prompts],
+            "answer": [None if row is None else _clean(row.answer.text) for row in rows],
+            "gamma": self.values,
+            "error": self.errors,
+            "gamma0": zero,
+            "excess": self.excesses,
+            "refused": [0 if row is None else row.refused for row in rows],
+            "failed": [0 if row is None else row.failed for row in rows],
+        }
+        return tables.arrow(columns, {"holds": "answers", "settings": self.scores.settings})
+
+    def to_frame(self, backend: tables.Backend | None = None) -> Any:
+        """One row a prompt, as the first installed of pandas, polars and pyarrow, or as told."""
+        return tables.frame(self.to_arrow(), backend)
+
+    def __repr__(self) -> str:
+        missing = f", {self.refused:,} refused" if self.refused else ""
+        missing += f", {self.failed:,} failed" if self.failed else ""
+        beside = "" if self.scores0 is None else f", excess {self.excess}"
+        return (
+            f"<gamma {self.mean}{beside} over {len(self):,} prompts, {self.calls:,} calls{missing}>"
+        )
+
+    def _repr_html_(self) -> str:
+        zero = self.scores0
+        return tables.facts(
+            {
+                "gamma": self.mean,
+                "gamma0, the model's own noise": (
+                    "not measured" if zero is None else Estimate(zero.mean, zero.error)
+                ),
+                "excess": self.excess,
+                "prompts": f"{len(self):,}",
+                "calls": f"{self.calls:,}",
+                "refused, failed": f"{self.refused:,}, {self.failed:,}",
+                "perturbation": self.scores.settings.get("perturb", "–"),
+                "model": self.scores.settings.get("model", "–"),
+            }
+        )
+
+
+def _clean(text: str) -> str:
+    """Text that any table can hold: halves of surrogate pairs it cannot."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def assembled(
+    prompts: Sequence[str], records: Sequence[Record], settings: dict[str, Any], tally: Tally
+) -> LanguageScores:
+    """Records, the first of as many prompts as were paid for, as one result."""
+    measured0 = settings["repeats"] > 0
+    return LanguageScores(
+        prompts=tuple(prompts),
+        scores=scores_of("gamma", len(prompts), records, settings, tally.calls),
+        scores0=(
+            scores_of("gamma0", len(prompts), records, settings, tally.calls) if measured0 else None
+        ),
+        records=tuple(records),
+        calls=tally.calls,
+        cached=tally.cached,
+        refused=tally.refused,
+        failed=tally.failed,
+        prompt_tokens=tally.prompt_tokens,
+        answer_tokens=tally.answer_tokens,
+        cost=tally.cost,
+    )
+
+
+def scores_of(
+    metric: str, count: int, records: Sequence[Record], settings: dict[str, Any], calls: int
+) -> Scores:
+    """One measure of the records as `Scores`; prompts without it hold NaN."""
+    found = [record.gamma if metric == "gamma" else record.gamma0 for record in records]
+    size = max((len(each.vector) for each in found if each is not None), default=0)
+    values, errors, squared = (np.full(count, np.nan) for _ in range(3))
+    turns = np.zeros(count, dtype=np.int64)
+    signed = np.full((count, size) if size else count, np.nan)
+    outputs = signed.copy()
+    for row, (record, each) in enumerate(zip(records, found, strict=True)):
+        if each is None:
+            continue
+        values[row], errors[row], squared[row] = each.value, each.error, each.squared
+        turns[row] = each.turns
+        if size:
+            signed[row], outputs[row] = each.vector, record.centre
+        else:
+            signed[row] = each.value
+    about = {"kind": "value", "reduction": settings["unit"], "points": count, **settings}
+    return Scores(metric, values, errors, squared, signed, outputs, turns, calls, about)

@@ -1,0 +1,178 @@
+"""A finished or unfinished run, read back: the numbers without the texts."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from anharmonic.errors import InputError
+from anharmonic.llm.bands import PAPER, Bands
+from anharmonic.llm.statistics import mean_known
+from anharmonic.moments import Estimate
+from anharmonic.protocols import Floats, Integers
+from anharmonic.scores import Scores
+
+__all__ = ["RunSummary", "lines", "read_run"]
+
+
+@dataclass(frozen=True)
+class RunSummary:
+    """One row a question, arrays side by side; the last line of a question counts."""
+
+    path: Path
+    header: dict[str, Any]
+    ids: tuple[str, ...]
+    prompts: tuple[str, ...]
+    domains: tuple[str, ...]
+    values: Floats
+    errors: Floats
+    squared: Floats
+    turns: Integers
+    values0: Floats
+    refused: Integers
+    failed: Integers
+    tokens: int
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @property
+    def model(self) -> str:
+        return str(self.header["model"])
+
+    @property
+    def data(self) -> str:
+        return str(self.header.get("data", ""))
+
+    @property
+    def answers(self) -> int:
+        """How many answers the finished questions took."""
+        recipe = self.header["recipe"]
+        return len(self) * (1 + int(recipe["count"]) + int(recipe["repeats"]))
+
+    @property
+    def missing(self) -> int:
+        """Answers that were refused or failed."""
+        return int(self.refused.sum() + self.failed.sum())
+
+    @property
+    def mean(self) -> Estimate:
+        return mean_known(self.values)
+
+    @property
+    def mean0(self) -> Estimate:
+        return mean_known(self.values0)
+
+    @property
+    def excess(self) -> Estimate:
+        return mean_known(self.values - self.values0)
+
+    @property
+    def measured(self) -> Integers:
+        """The rows that have a gamma."""
+        return np.flatnonzero(np.isfinite(self.values)).astype(np.int64)
+
+    def scores(self, rows: Integers | None = None) -> Scores:
+        """Gamma as `Scores`, for gates and reports, of some rows or of all.
+
+        Directions of deviations are not kept in a run, so `signed` holds sizes only.
+        """
+        recipe = self.header["recipe"]
+        chosen = np.arange(len(self)) if rows is None else rows
+        about = {"kind": "value", "model": self.model, "reduction": recipe["unit"], **recipe}
+        return Scores(
+            metric="gamma",
+            values=self.values[chosen],
+            errors=self.errors[chosen],
+            squared=self.squared[chosen],
+            signed=self.values[chosen],
+            outputs=np.full(len(chosen), np.nan),
+            turns=self.turns[chosen],
+            queries=self.answers,
+            settings=about | {"points": len(chosen)},
+        )
+
+    @property
+    def paper_bands(self) -> Bands | None:
+        """The paper's bands, where the run was made its way."""
+        return PAPER if str(self.header["recipe"]["perturb"]).startswith("control") else None
+
+    def plain(self, bands: Bands | None = None) -> dict[str, Any]:
+        """The headline as plain values, ready for JSON."""
+        unit = self.header["recipe"]["unit"]
+        shares = {} if bands is None else bands.counts(self.values, unit)
+        return {
+            "model": self.model,
+            "data": self.data,
+            "questions": len(self),
+            "measured": len(self.measured),
+            "gamma": list(self.mean),
+            "gamma0": list(self.mean0),
+            "excess": list(self.excess),
+            "unit": unit,
+            "answers": self.answers,
+            "refused": int(self.refused.sum()),
+            "failed": int(self.failed.sum()),
+            "tokens": self.tokens,
+            "bands": {
+                word: {"share": rate.value, "interval95": [rate.low, rate.high]}
+                for word, rate in shares.items()
+            },
+            "band_limits": None if bands is None else list(bands.limits(unit)),
+            "bands_from": None if bands is None else bands.caveat,
+            "recipe": self.header["recipe"],
+        }
+
+
+def lines(path: str | os.PathLike[str]) -> Iterator[dict[str, Any]]:
+    """A run's lines, the header first; a last one that was torn is left out."""
+    try:
+        with open(path, "rb") as file:
+            for raw in file:
+                if raw.endswith(b"\n"):
+                    yield json.loads(raw)
+    except (OSError, ValueError) as problem:
+        raise InputError(f"{path} holds no run: give a file written by llm score") from problem
+
+
+def read_run(path: str | os.PathLike[str]) -> RunSummary:
+    """Read a run's numbers."""
+    source = lines(path)
+    header = next(source, None)
+    if not isinstance(header, dict) or header.get("anharmonic") != "llm run":
+        raise InputError(f"{path} holds no run: give a file written by anharmonic llm score")
+    rows = {line["id"]: _numbers(line) for line in source}
+    found = list(rows.values())
+
+    def column(name: str) -> Floats:
+        return np.array([np.nan if row[name] is None else row[name] for row in found], dtype=float)
+
+    return RunSummary(
+        Path(path),
+        header,
+        tuple(rows),
+        tuple(row["prompt"] for row in found),
+        tuple(row["domain"] for row in found),
+        column("gamma"),
+        column("gamma_error"),
+        column("gamma_squared"),
+        np.nan_to_num(column("gamma_turns")).astype(np.int64),
+        column("gamma0"),
+        column("refused").astype(np.int64),
+        column("failed").astype(np.int64),
+        int(column("tokens").sum()),
+    )
+
+
+NUMBERS = ("gamma", "gamma_error", "gamma_squared", "gamma_turns", "gamma0")
+
+
+def _numbers(line: dict[str, Any]) -> dict[str, Any]:
+    kept = ("prompt", "domain", "refused", "failed", "tokens")
+    return {name: line[name] for name in kept} | {name: line.get(name) for name in NUMBERS}

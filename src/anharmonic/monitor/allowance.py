@@ -1,0 +1,82 @@
+"""How much of the traffic is scored: a fraction, or what a budget of queries or time allows."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anharmonic.errors import SettingsError
+from anharmonic.protocols import Draw, Integers
+from anharmonic.randomness import integers
+
+__all__ = ["Allowance"]
+
+SCALE = 1 << 40
+
+
+class Allowance:
+    """Says which rows are scored.
+
+    `score` is a fraction of the rows, drawn by their numbers so that the same rows are chosen
+    however they are batched; or "5000 queries per second"; or "20% of the time". The two
+    budgets fill up while nothing is scored, up to what one second allows.
+
+    >>> int(Allowance(0.25, seed=1).allowed(np.arange(10_000), 17).sum())
+    2522
+    """
+
+    def __init__(
+        self, score: float | str, seed: int = 0, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.score, self.seed, self._clock = score, seed, clock
+        self.kind, self.rate = _parsed(score)
+        self._left, self._last = self.rate, clock()
+        self._seconds_a_row: float | None = None
+
+    @property
+    def reason(self) -> str:
+        """Why a row was not scored, in a word."""
+        return "sampled out" if self.kind == "fraction" else "budget"
+
+    def allowed(self, rows: Integers, queries_a_row: int) -> NDArray[np.bool_]:
+        """Which rows to score now."""
+        if self.kind == "fraction":
+            draw = Draw(self.seed, rows, np.zeros(len(rows), dtype=np.int64), np.empty(0))
+            drawn = integers(draw, np.array([71]), SCALE)[:, 0]
+            return np.asarray(drawn < self.rate * SCALE)
+        now = self._clock()
+        self._left = min(self.rate, self._left + self.rate * (now - self._last))
+        self._last = now
+        if self.kind == "queries":
+            most = int(self._left // queries_a_row)
+            self._left -= min(most, len(rows)) * queries_a_row
+        elif self._seconds_a_row is None:
+            most = 1
+        else:
+            most = max(0, int(self._left // self._seconds_a_row))
+        return np.arange(len(rows)) < most
+
+    def spent(self, rows: int, seconds: float) -> None:
+        """Note what scoring some rows took."""
+        if rows:
+            self._seconds_a_row = max(seconds / rows, 1e-9)
+            if self.kind == "time":
+                self._left -= seconds
+
+
+def _parsed(score: float | str) -> tuple[str, float]:
+    if not isinstance(score, str):
+        if not 0 < score <= 1:
+            raise SettingsError(f"score={score}: a fraction of the traffic, above 0 and up to 1")
+        return "fraction", float(score)
+    if found := re.fullmatch(r"\s*([\d_,.]+)\s*queries\s*(?:per|a)\s*second\s*", score):
+        return "queries", float(re.sub("[_,]", "", found[1]))
+    if found := re.fullmatch(r"\s*([\d.]+)\s*%\s*of the time\s*", score):
+        return "time", float(found[1]) / 100
+    raise SettingsError(
+        f'score={score!r}: give a fraction, "5000 queries per second" or "20% of the time"'
+    )

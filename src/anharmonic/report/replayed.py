@@ -1,0 +1,124 @@
+"""The page about a replayed stream: what would have been raised, when, and by which points."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from anharmonic.files import whole_file
+from anharmonic.moments import Estimate, Moments
+from anharmonic.monitor import Alarm, Culprits, Replay
+from anharmonic.plots.streams import evidence_curve, score_curve
+from anharmonic.report.figures import section_of
+from anharmonic.report.rendering import rendered
+
+__all__ = ["write_replay"]
+
+MOST = 50
+
+
+class AlarmRow(NamedTuple):
+    """An alarm in the table."""
+
+    what: str
+    where: str
+    at: str
+    since: str
+    time: str
+
+
+class Explained(NamedTuple):
+    """What carries an alarm: points, segments, features."""
+
+    title: str
+    points: list[tuple[str, str, str]]
+    segments: list[tuple[str, str]]
+    features: list[tuple[str, str, str]]
+
+
+def write_replay(
+    path: str | os.PathLike[str],
+    replay: Replay,
+    *,
+    title: str | None = None,
+    command: str | None = None,
+) -> Path:
+    """Write one self-contained HTML file and return its path."""
+    pictures = [section_of("evidence", [evidence_curve(replay)])]
+    pictures += [
+        section_of(f"score-{place}", [score_curve(replay, name)])
+        for place, name in enumerate(replay.scores)
+    ]
+    page = rendered(
+        "replay.html",
+        pictures,
+        title=title or f"{replay.settings['model']} over {len(replay):,} points",
+        lead=_lead(replay),
+        facts=_facts(replay),
+        alarms=[_row(replay, alarm) for alarm in replay.alarms[:MOST]],
+        more=max(0, len(replay.alarms) - MOST),
+        explained=[_explained(each) for each in replay.culprits],
+        timed=replay.times is not None,
+        command=command,
+    )
+    with whole_file(path) as temporary:
+        Path(temporary).write_text(page, encoding="utf-8")
+    return Path(path)
+
+
+def _lead(replay: Replay) -> str:
+    if not replay.alarms:
+        return "Nothing to raise."
+    count = len(replay.alarms)
+    return f"{count} alarm{'s' if count > 1 else ''}. The first: {replay.alarms[0]}."
+
+
+def _facts(replay: Replay) -> list[tuple[str, str]]:
+    means = []
+    for name, scores in replay.scores.items():
+        usual = Moments.of(replay.reference[name])
+        now = Moments.of(scores[scores == scores])
+        means.append(
+            (
+                f"mean {name}, reference → stream",
+                f"{Estimate(float(usual.mean), float(usual.error))} → "
+                f"{Estimate(float(now.mean), float(now.error))}",
+            )
+        )
+    skipped = ", ".join(f"{count:,} {why}" for why, count in replay.skipped.items())
+    averaged = ", ".join(f"{name}: {block:,}" for name, block in replay.blocks.items())
+    return [
+        *means,
+        ("points scored", f"{replay.scored:,} of {len(replay):,}"),
+        ("not scored", skipped or "none"),
+        ("reference", f"{replay.settings['reference']:,} points"),
+        ("false alarms allowed", f"1 per {replay.rate:,.0f} scored points, everything together"),
+        ("scores averaged before each bet", averaged),
+        ("radius, in scaled units", f"{replay.settings['radius']:.4g}"),
+        ("queries", f"{replay.queries:,} ({replay.settings['queries_a_row']} a point)"),
+    ]
+
+
+def _row(replay: Replay, alarm: Alarm) -> AlarmRow:
+    way = {"up": "rose", "down": "fell"}.get(alarm.direction, "changed")
+    return AlarmRow(
+        f"{alarm.watched} {way}",
+        "all traffic" if alarm.segment is None else alarm.segment,
+        f"{alarm.at:,}",
+        f"{alarm.since:,}",
+        "" if replay.times is None else str(replay.times[alarm.at]),
+    )
+
+
+def _explained(found: Culprits) -> Explained:
+    points: list[tuple[Any, ...]] = [
+        (f"{row:,}", f"{score:.4g}", f"{share:+.3g}")
+        for row, score, share in zip(found.rows, found.scores, found.contributions, strict=True)
+    ]
+    return Explained(
+        str(found.alarm),
+        points,
+        [(name, f"{share:+.3g}") for name, share in list(found.segments.items())[:8]],
+        [(share.name, str(share.usual), str(share.now)) for share in found.features[:6]],
+    )

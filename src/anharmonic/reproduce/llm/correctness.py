@@ -1,0 +1,41 @@
+"""Which answers are right: by alias where aliases are known, by likeness where they are not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from anharmonic.llm.rivals import words
+from anharmonic.llm.shapes import Embed
+from anharmonic.protocols import Floats
+from anharmonic.reproduce.llm.questions import Question
+
+__all__ = ["nearer_to_right", "right", "says_one_of"]
+
+
+def says_one_of(answer: str, aliases: Sequence[str]) -> bool:
+    """Whether the words of an alias stand in the answer, side by side.
+
+    >>> says_one_of("He was born in Saint-Denis.", ["Paris", "Saint Denis"])
+    True
+    >>> says_one_of("A Roman road", ["Roma"])
+    False
+    """
+    said = f" {' '.join(words(answer))} "
+    return any(f" {' '.join(words(alias))} " in said for alias in aliases if words(alias))
+
+
+def nearer_to_right(answer: Floats, right: Floats, wrong: Floats) -> bool:
+    """Whether an answer (D,) is more like some right answer than like any wrong one (N, D).
+
+    A proxy: the embedder judges, and it hears a negation badly.
+    """
+    return float((right @ answer).max()) > float((wrong @ answer).max())
+
+
+def right(question: Question, answer: str, embed: Embed) -> bool:
+    """By alias; by likeness where the usual wrong answers are known."""
+    if not question.wrong:
+        return says_one_of(answer, question.right)
+    vectors = embed([answer, *question.right, *question.wrong])
+    split = 1 + len(question.right)
+    return nearer_to_right(vectors[0], vectors[1:split], vectors[split:])

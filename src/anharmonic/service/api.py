@@ -1,0 +1,214 @@
+"""The routes: points in, scores and alarms out."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from typing import Annotated, Any
+
+from fastapi import FastAPI, Path, Query, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response, StreamingResponse
+
+from anharmonic.service.answers import PROBLEMS, Json, answered
+from anharmonic.service.bodies import Observe, Observed
+from anharmonic.service.dashboard import add_dashboard
+from anharmonic.service.door import App, Door
+from anharmonic.service.faults import Refused, ServiceError
+from anharmonic.service.intake import ARROW, Intake
+from anharmonic.service.live import Live
+from anharmonic.service.metrics import Metrics
+from anharmonic.service.pipeline import Pipeline
+from anharmonic.service.proxy import Proxy
+from anharmonic.service.security import Guard
+from anharmonic.service.settings import Settings
+from anharmonic.service.watching import Watch
+from anharmonic.service.webhook import Webhook
+
+__all__ = ["Service"]
+
+MOST = 2**62
+Limit = Annotated[int, Query(ge=1, le=1000, description="At most this many.")]
+Number = Annotated[int, Query(ge=0, le=MOST, description="An event's number.")]
+Name = Annotated[str, Path(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
+SegmentName = Annotated[
+    str | None, Query(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")
+]
+BODY = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "application/json": {"schema": Observe.model_json_schema()},
+            ARROW: {"schema": {"type": "string", "format": "binary"}},
+        },
+    }
+}
+ANY = {"requestBody": {"required": True, "content": {"application/json": {"schema": {}}}}}
+
+
+class Service:
+    """A watch, behind HTTP. `app` is the ASGI application."""
+
+    def __init__(self, watch: Watch, settings: Settings) -> None:
+        self.watch, self.settings = watch, settings
+        self.metrics = Metrics(watch)
+        self.pipeline = Pipeline(watch, self.metrics, settings.limits, settings.retention)
+        self.pipeline.listen(self.metrics.take)
+        self.live = Live(self.pipeline)
+        self.intake = Intake(self.pipeline)
+        self.webhook = Webhook(watch.store, self.metrics, settings)
+        self.pipeline.listen(self.webhook.heard)
+        self.proxy = Proxy(settings.upstream, self.intake) if settings.upstream else None
+        self.beside: list[Callable[[], Coroutine[Any, Any, None]]] = []
+        """What else runs while the service does."""
+        self.app = self._door()
+
+    def _door(self) -> App:
+        intake = self.intake
+        short = {
+            "/v1/observe": intake.observe,
+            "/v1/events": intake.cloudevent,
+            "/": intake.cloudevent,
+        }
+        forward = self.proxy.forward if self.proxy else None
+        return Door(self._routes(), Guard(self.settings), self.settings.limits, short, forward)
+
+    @asynccontextmanager
+    async def _lifespan(self, _: FastAPI) -> AsyncIterator[None]:
+        await self.pipeline.start()
+        self.webhook.start()
+        tasks = [asyncio.create_task(each()) for each in self.beside]
+        try:
+            yield
+        finally:
+            for task in tasks:
+                task.cancel()
+            self.live.stopping.set()
+            await self.webhook.stop()
+            if self.proxy is not None:
+                self.proxy.close()
+            await self.pipeline.stop()
+            self.watch.store.close()
+
+    def _routes(self) -> FastAPI:
+        app = FastAPI(
+            title="anharmonic",
+            description="Watches a model: gamma of its traffic, without labels, with alarms.",
+            lifespan=self._lifespan,
+            docs_url=None,
+            redoc_url=None,
+        )
+        app.add_exception_handler(ServiceError, _fault)
+        app.add_exception_handler(RequestValidationError, _invalid)
+        app.add_exception_handler(HTTPException, _other)
+        self._add_intake(app)
+        self._add_reading(app)
+        add_dashboard(app, self.live)
+        return app
+
+    def _add_intake(self, app: FastAPI) -> None:
+        # The door answers these; they stand here for the OpenAPI document.
+        documented: dict[str, Any] = {"response_model": Observed, "responses": PROBLEMS}
+        post: Callable[..., Any] = app.post
+        post("/v1/observe", **documented, openapi_extra=BODY, name="Observe points")(
+            _handing(self.intake.observe)
+        )
+        post("/v1/events", **documented, openapi_extra=ANY, name="Take CloudEvents")(
+            _handing(self.intake.cloudevent)
+        )
+
+        @app.post("/v1/reset", responses=PROBLEMS)
+        async def reset() -> dict[str, Any]:
+            """Clear alarms and evidence and watch on, once somebody has looked; all is kept."""
+            await self.pipeline.reset()
+            return {"alarm": False}
+
+        if self.proxy is not None:
+            return
+        for path in ("/v2/models/{model}/infer", "/v2/models/{model}/versions/{version}/infer"):
+            post(path, **documented, openapi_extra=ANY, name="Take a v2 request")(
+                _handing(self.intake.infer)
+            )
+
+    def _add_reading(self, app: FastAPI) -> None:
+        reading, live = self.live.reading, self.live
+
+        @app.get("/v1/alarms", responses=PROBLEMS)
+        def alarms(limit: Limit = 100, before: Number = MOST) -> dict[str, Any]:
+            """Alarms, newest first."""
+            return {"alarms": reading.alarms(limit, before)}
+
+        @app.get("/v1/scores", responses=PROBLEMS)
+        def scores(
+            after: Number = 0, limit: Limit = 100, segment: SegmentName = None
+        ) -> dict[str, Any]:
+            """Scores in order; ask again after the last event's number for the next page."""
+            return {"scores": reading.scores(after, limit, segment)}
+
+        @app.get("/v1/points/{id:path}", responses={**PROBLEMS, 404: {"description": "Nobody."}})
+        def point(id: Name) -> dict[str, Any]:
+            """One event: its point with the columns' names, its score, when it came."""
+            found = reading.point(id)
+            if found is None:
+                raise Refused(f"no event {id[:80]!r} is kept", status=404, kind="absent")
+            return {**found, "point": self.watch.form.named(found["point"])}
+
+        @app.get("/v1/status", responses=PROBLEMS)
+        async def status() -> dict[str, Any]:
+            """Where the service stands."""
+            return live.status()
+
+        @app.get("/v1/stream", include_in_schema=False)
+        async def stream() -> Response:
+            events = live.stream()
+            first = await anext(events)
+
+            async def all_events() -> AsyncIterator[str]:
+                yield first
+                async for each in events:
+                    yield each
+
+            return StreamingResponse(all_events(), media_type="text/event-stream")
+
+        @app.get(
+            "/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}}
+        )
+        async def metrics() -> Response:
+            """What Prometheus reads."""
+            kind = "text/plain; version=0.0.4; charset=utf-8"
+            return Response(self.metrics.text(), media_type=kind)
+
+        @app.get("/healthz", responses={503: {"description": "Not now."}})
+        async def health() -> Response:
+            """Whether points would be taken now."""
+            well = not (self.pipeline.stuck or self.pipeline.store_away)
+            return Json({"well": well}, 200 if well else 503)
+
+
+def _handing(take: Any) -> Any:
+    async def handler(request: Request) -> Response:
+        headers = {name.lower(): value for name, value in request.headers.items()}
+        answer: Response = await take(headers, await request.body())
+        return answer
+
+    return handler
+
+
+async def _fault(_: Request, problem: Exception) -> Response:
+    assert isinstance(problem, ServiceError)
+    return answered(problem)
+
+
+async def _invalid(_: Request, problem: Exception) -> Response:
+    assert isinstance(problem, RequestValidationError)
+    words = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in problem.errors()[:3])
+    return answered(Refused(words))
+
+
+async def _other(_: Request, problem: Exception) -> Response:
+    assert isinstance(problem, HTTPException)
+    answer = answered(Refused(problem.detail, status=problem.status_code, kind="http"))
+    answer.headers.update(problem.headers or {})
+    return answer

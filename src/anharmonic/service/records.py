@@ -1,0 +1,71 @@
+"""What travels between the rooms of the service."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+__all__ = ["Batch", "Cell", "Event", "Kept", "Raised", "Told"]
+
+Cell = float | int | str | bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One prediction's input, as it came in: `values` in the order of the reference's columns."""
+
+    id: str
+    values: Sequence[Cell]
+    time: float
+    segment: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What became of an event."""
+
+    id: str
+    sequence: int
+    score: float | None
+    duplicate: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Raised:
+    """An alarm as it is kept: `id` is the same however often it is written or delivered."""
+
+    id: str
+    sequence: int
+    monitor: str
+    time: float
+    watched: str
+    segment: str | None
+    direction: str
+    since: int
+    log_evidence: float
+    threshold: float
+    attempts: int = 0
+    delivered: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Where a store stands: the last event of all, and one monitor's detectors."""
+
+    sequence: int
+    state: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What one transaction writes: events after `after`, and the detectors as they leave them."""
+
+    monitor: str
+    after: int
+    received: float
+    state: bytes
+    events: Sequence[Event]
+    scores: Sequence[float | None]
+    evidence: Sequence[float | None]
+    others: Sequence[str | None] = ()
+    alarms: Sequence[Raised] = field(default=())

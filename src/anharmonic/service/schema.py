@@ -1,0 +1,133 @@
+"""The tables, and how an older store becomes one of today.
+
+A migration is text that never changes once released: a store is brought up to date by running
+those it has not seen, each in a transaction with its number.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Connection,
+    Engine,
+    Float,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+    inspect,
+    text,
+)
+
+from anharmonic.errors import InputError
+
+__all__ = ["VERSION", "alarms", "events", "head", "migrate", "monitors"]
+
+METADATA: Final = MetaData()
+
+head = Table(
+    "head",
+    METADATA,
+    Column("one", Integer, primary_key=True),
+    Column("sequence", BigInteger),
+)
+"""One row: the number of the last event. Whoever moves it may write."""
+
+monitors = Table(
+    "monitors",
+    METADATA,
+    Column("name", Text, primary_key=True),
+    Column("sequence", BigInteger),
+    Column("state", LargeBinary),
+)
+"""A monitor's detectors as they were after event `sequence`."""
+
+events = Table(
+    "events",
+    METADATA,
+    Column("sequence", BigInteger, primary_key=True),
+    Column("id", Text),
+    Column("monitor", Text),
+    Column("time", Float),
+    Column("received", Float),
+    Column("segment", Text),
+    Column("point", Text),
+    Column("score", Float),
+    Column("others", Text),
+    Column("evidence", Float),
+)
+"""What was observed. `point` is JSON, in the reference's order; `score` NULL was not scored."""
+
+alarms = Table(
+    "alarms",
+    METADATA,
+    Column("id", Text, primary_key=True),
+    Column("sequence", BigInteger),
+    Column("monitor", Text),
+    Column("time", Float),
+    Column("watched", Text),
+    Column("segment", Text),
+    Column("direction", Text),
+    Column("since", BigInteger),
+    Column("log_evidence", Float),
+    Column("threshold", Float),
+    Column("attempts", Integer),
+    Column("delivered", Float),
+)
+"""What was raised, between event `since` and event `sequence`; `delivered` to the webhook."""
+
+MIGRATIONS: Final = (
+    (
+        "CREATE TABLE head (one {key} PRIMARY KEY, sequence BIGINT NOT NULL)",
+        "INSERT INTO head (one, sequence) VALUES (1, 0)",
+        "CREATE TABLE monitors (name TEXT PRIMARY KEY, sequence BIGINT NOT NULL, "
+        "state {bytes} NOT NULL)",
+        "CREATE TABLE events (sequence {key} PRIMARY KEY, id TEXT NOT NULL UNIQUE, "
+        "monitor TEXT NOT NULL, time DOUBLE PRECISION NOT NULL, "
+        "received DOUBLE PRECISION NOT NULL, segment TEXT, point TEXT NOT NULL, "
+        "score DOUBLE PRECISION, evidence DOUBLE PRECISION)",
+        "CREATE TABLE alarms (id TEXT PRIMARY KEY, sequence BIGINT NOT NULL, "
+        "monitor TEXT NOT NULL, time DOUBLE PRECISION NOT NULL, watched TEXT NOT NULL, "
+        "segment TEXT, direction TEXT NOT NULL, since BIGINT NOT NULL, "
+        "log_evidence DOUBLE PRECISION NOT NULL, threshold DOUBLE PRECISION NOT NULL)",
+    ),
+    (
+        "ALTER TABLE events ADD COLUMN others TEXT",
+        "ALTER TABLE alarms ADD COLUMN attempts INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE alarms ADD COLUMN delivered DOUBLE PRECISION",
+    ),
+)
+VERSION: Final = len(MIGRATIONS)
+
+
+def migrate(engine: Engine, to: int = VERSION) -> None:
+    """Run what the store has not seen; a store from the future is refused."""
+    words = (
+        {"key": "BIGINT", "bytes": "BYTEA"}
+        if engine.dialect.name == "postgresql"
+        else {"key": "INTEGER", "bytes": "BLOB"}
+    )
+    while True:
+        with engine.begin() as connection:
+            version = _version(connection)
+            if version > VERSION:
+                raise InputError(
+                    f"the store has schema version {version} and this anharmonic knows "
+                    f"{VERSION}: upgrade anharmonic, or give another --store"
+                )
+            if version >= to:
+                return
+            for statement in MIGRATIONS[version]:
+                connection.execute(text(statement.format(**words)))
+            connection.execute(text("UPDATE schema_version SET version = :v"), {"v": version + 1})
+
+
+def _version(connection: Connection) -> int:
+    if not inspect(connection).has_table("schema_version"):
+        connection.execute(text("CREATE TABLE schema_version (version INTEGER NOT NULL)"))
+        connection.execute(text("INSERT INTO schema_version (version) VALUES (0)"))
+    return int(connection.execute(text("SELECT version FROM schema_version")).scalar_one())

@@ -1,0 +1,219 @@
+"""The gateway, a real one before a real server: nothing changed on the way, gamma on the side."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+import threading
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+import uvicorn
+from tests.llm.servers import Reply, Server, words
+
+from anharmonic.llm.clients import Endpoint
+from anharmonic.llm.gateway import Gateway
+from anharmonic.llm.recipe import Recipe
+from anharmonic.llm.scorer import Scorer
+
+PROGRAM = Path(sys.executable).with_name("anharmonic")
+KEY = "sk-behind-1234567890"
+CHAT = {
+    "model": "some-model",
+    "temperature": 0,
+    "messages": [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "first?"},
+        {"role": "assistant", "content": "yes"},
+        {"role": "user", "content": "really?"},
+    ],
+}
+
+
+def touchy(asked, count):
+    """Changes its mind when the last message is touched."""
+    return Reply("yes" if asked["messages"][-1]["content"] == "really?" else "no no no")
+
+
+@contextmanager
+def gateway(behaviour, share=0.0, repeats=0):
+    with Server(behaviour) as behind, Endpoint(behind.url, "as asked", key="BEHIND") as client:
+        scores = []
+        recipe = Recipe(count=4, repeats=repeats)
+        scorer = Scorer(client, words, recipe, share, scores.append)
+        app = Gateway(behind.url, scorer, key="BEHIND")
+        config = uvicorn.Config(app, port=0, log_level="error", ws="none", lifespan="on")
+        server = uvicorn.Server(config)
+        thread = threading.Thread(target=server.run)
+        thread.start()
+        while not server.started:
+            assert thread.is_alive()
+            time.sleep(0.005)
+        port = server.servers[0].sockets[0].getsockname()[1]
+        try:
+            with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=10) as caller:
+                yield caller, behind, scores, app
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch):
+    monkeypatch.setenv("BEHIND", KEY)
+
+
+def post(caller, chat=CHAT, **headers):
+    return caller.post("/v1/chat/completions", json=chat, headers=headers)
+
+
+def test_chats_pass_through_and_nothing_is_scored_unasked():
+    with gateway(touchy) as (caller, behind, scores, _):
+        got = post(caller, authorization="Bearer of-the-caller")
+        assert got.json()["choices"][0]["message"]["content"] == "yes"
+        assert behind.asked == [CHAT]
+        assert f"authorization: bearer {KEY}" in behind.headers[0].lower()
+        assert "of-the-caller" not in behind.headers[0]
+        assert KEY not in str(got.headers) + got.text
+        assert not scores
+        assert caller.get("/anharmonic/status").json()["chats"] == 1
+
+
+def test_gamma_in_a_header_when_asked():
+    with gateway(touchy, repeats=4) as (caller, behind, scores, _):
+        got = post(caller, **{"x-anharmonic-score": "inline"})
+        gamma, gamma0 = (float(got.headers[f"x-anharmonic-{name}"]) for name in ("gamma", "gamma0"))
+        assert gamma > 0.3
+        assert gamma0 == 0
+        assert got.json()["choices"][0]["message"]["content"] == "yes"
+        # The answer that was given is not asked for again: 1 + 4 perturbed + 4 repeated.
+        assert len(behind.asked) == 9
+        for asked in behind.asked:
+            assert asked["messages"][:3] == CHAT["messages"][:3]
+            assert asked["model"] == "some-model"
+            assert asked["messages"][3]["content"].startswith("really?")
+        assert scores[0].calls == 8
+        assert scores[0].answer == "yes"
+        assert "x-anharmonic" not in "".join(behind.headers).lower()
+
+
+def test_a_share_is_scored_in_the_background():
+    with gateway(touchy, share=0.5) as (caller, _, scores, app):
+        for _ in range(12):
+            assert "x-anharmonic-gamma" not in post(caller).headers
+        expected = {number for number in range(12) if app._scorer.chosen(number)}
+        assert 0 < len(expected) < 12
+    # The gateway finishes what it has begun before it ends.
+    assert {each.number for each in scores} == expected
+    assert all(each.gamma.value > 0.3 for each in scores)
+
+
+def test_a_stream_passes_untouched_piece_by_piece():
+    def events(texts):
+        lines = [json.dumps({"choices": [{"delta": {"content": text}}]}) for text in texts]
+        return tuple(f"data: {line}\n\n".encode() for line in [*lines, "[DONE]"])
+
+    gate = threading.Event()
+    pieces = events(["y", "e", "s"])
+
+    def behaviour(asked, count):
+        return Reply(pieces=pieces, gate=gate) if asked.get("stream") else touchy(asked, count)
+
+    with gateway(behaviour, share=1.0) as (caller, behind, scores, _):
+        chat = {**CHAT, "stream": True, "stream_options": {"include_usage": True}}
+        with caller.stream("POST", "/v1/chat/completions", json=chat) as response:
+            assert response.headers["content-type"] == "text/event-stream"
+            source = response.iter_raw()
+            first = next(source)
+            assert first == pieces[0]  # before the server has sent the second
+            gate.set()
+            assert first + b"".join(source) == b"".join(pieces)
+    assert scores[0].answer == "yes"
+    assert scores[0].gamma.value > 0.3
+    assert all("stream" not in asked for asked in behind.asked[1:])
+
+
+def test_errors_and_other_paths_pass_through():
+    with gateway(lambda *_: Reply("no such model", status=404), share=1.0) as (
+        caller,
+        _,
+        scores,
+        _,
+    ):
+        got = post(caller)
+        assert got.status_code == 404
+        assert got.json()["error"]["message"] == "no such model"
+        assert caller.get("/elsewhere").status_code == 404
+        assert not scores
+    with gateway(touchy) as (caller, _, _, app):
+        app._url = "http://127.0.0.1:9"
+        got = post(caller)
+        assert got.status_code == 502
+        assert "ConnectError" in got.text
+
+
+def test_a_page_in_a_browser_cannot_use_it():
+    with gateway(touchy) as (caller, behind, _, _):
+        text = {"content-type": "text/plain"}
+        got = caller.post("/v1/chat/completions", content=json.dumps(CHAT), headers=text)
+        assert got.status_code == 415
+        got = post(caller, host="evil.example:80")
+        assert got.status_code == 403
+        assert post(caller, origin="https://evil.example").status_code == 403
+        assert not behind.asked
+        assert post(caller, origin="http://localhost:3000").status_code == 200
+
+
+def test_a_chat_that_cannot_be_scored_is_still_answered():
+    def fragile(asked, count):
+        if asked["messages"][-1]["content"] != "really?":
+            return Reply(f"bad {KEY}", status=401)
+        return Reply("yes")
+
+    with gateway(fragile) as (caller, _, scores, _):
+        got = post(caller, **{"x-anharmonic-score": "inline"})
+        assert got.status_code == 200
+        assert got.headers["x-anharmonic-gamma"] == "nan"
+    assert "BEHIND" in scores[0].problem
+    assert KEY not in scores[0].problem
+
+
+def test_from_a_shell(tmp_path):
+    (tmp_path / "mine.py").write_text(
+        "import numpy as np\n"
+        "def size(texts):\n    return np.array([[len(t), 1.0] for t in texts])\n"
+    )
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with Server(touchy) as behind:
+        command = [
+            *(PROGRAM, "llm", "serve", behind.url, "--port", str(port), "--share", "1"),
+            *("--embed", "mine:size", "--count", "3", "--out", "scores.jsonl", "--key", "BEHIND"),
+            *("--perturb", "control"),
+        ]
+        running = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+        try:
+            with httpx.Client(transport=httpx.HTTPTransport(retries=0)) as caller:
+                while True:
+                    assert running.poll() is None
+                    try:
+                        got = caller.post(
+                            f"http://127.0.0.1:{port}/v1/chat/completions", json=CHAT, timeout=10
+                        )
+                        break
+                    except httpx.ConnectError:
+                        time.sleep(0.02)
+            assert got.json()["choices"][0]["message"]["content"] == "yes"
+        finally:
+            running.terminate()
+            said = running.communicate()[1]
+    assert "scoring 100% of the chats" in said
+    (line,) = (tmp_path / "scores.jsonl").read_text().splitlines()
+    assert json.loads(line)["gamma"][0] > 0
+    assert KEY not in line + said

@@ -1,0 +1,86 @@
+"""A monitor with an exact answer: an alarm when the running sum of scores passes a line."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import Counter
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from anharmonic.monitor.alarms import Key
+
+
+class StandIn:
+    """Scores are the first feature; evidence is their sum; the model can be made to hang."""
+
+    threshold = rate = 100.0
+    score, seed, segment, queries_a_row = 1.0, 0, None, 17
+    watch = ("gamma",)
+    reference: dict[str, Any] = {"gamma": np.linspace(0.0, 2.0, 50)}  # noqa: RUF012
+
+    def __init__(self) -> None:
+        self.seen = self.scored = self.queries = 0
+        self.skipped: Counter[str] = Counter()
+        self.total = 0.0
+        self.alarms: list[Any] = []
+        self.free = threading.Event()
+        self.free.set()
+        self.asked: list[int] = []
+
+    @property
+    def evidence(self) -> dict[Key, float]:
+        return {Key("gamma", None, "up"): self.total}
+
+    @property
+    def alarm(self) -> bool:
+        return self.total >= self.threshold
+
+    def measured(self, points: Any) -> dict[str, Any]:
+        assert self.free.wait(60)
+        values = np.asarray(points, dtype=float)[:, 0]
+        if (values == -666).any():
+            raise ValueError("a point the model cannot take")
+        self.asked.append(len(values))
+        self.queries += 17 * len(values)
+        return {"gamma": values}
+
+    def observed(
+        self, points: Any, scores: dict[str, Any], segments: Any = None, reasons: Any = None
+    ) -> Any:
+        before = self.alarm
+        values = scores["gamma"]
+        trace = self.total + np.cumsum(np.nan_to_num(values))
+        self.total = float(trace[-1])
+        new = []
+        if self.alarm and not before:
+            first = int(np.argmax(trace >= self.threshold))
+            at = self.seen + first
+            new = [
+                SimpleNamespace(
+                    watched="gamma",
+                    segment=None,
+                    direction="up",
+                    at=at,
+                    since=0,
+                    log_evidence=float(trace[first]),
+                    threshold=self.threshold,
+                )
+            ]
+        self.seen += len(values)
+        self.scored += int(np.isfinite(values).sum())
+        key = Key("gamma", None, "up")
+        return SimpleNamespace(
+            scores=scores, evidence=self.evidence, alarms=new, trace={key: trace}
+        )
+
+    def reset(self) -> None:
+        self.total = 0.0
+
+    def state(self) -> bytes:
+        return json.dumps([self.seen, self.scored, self.total]).encode()
+
+    def restore(self, state: bytes) -> None:
+        self.seen, self.scored, self.total = json.loads(state)

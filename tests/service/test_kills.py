@@ -1,0 +1,11 @@
+"""Killed in the middle of its work, the service loses nothing it has acknowledged."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from benchmarks.service.kills import survived
+
+
+def test_what_was_acknowledged_survives_kills(tmp_path: Path) -> None:
+    assert survived(tmp_path, kills=2, seconds=0.8)
