@@ -51,7 +51,7 @@ class Effort(NamedTuple):
 
 FULL = Effort()
 REDUCED = Effort(
-    neighbours=20, seeds=1, directions=10, gamma_directions=4, photos_at_once=4, gamma_seconds=60
+    neighbours=20, seeds=1, directions=5, gamma_directions=3, photos_at_once=2, gamma_seconds=45
 )
 """What a laptop can do in minutes."""
 
