@@ -26,14 +26,15 @@ CLIP, REACH = (0.01, 0.95), 2.0
 """Scores are clipped at the first percentile, and twice as far from it as the last is."""
 TIED = 0.5
 """The share of scores at the lowest value from which on they are a tie."""
-PARTS, TIED_PARTS = (0.4, 0.2, 0.2, 0.2), (0.05, 0.7, 0.25)
+PARTS, TIED_PARTS = (0.4, 0.2, 0.2, 0.2), (0.05, 0.75, 0.2)
 """Each value's part of the evidence, and of the error that bounds may have."""
-EFFECTS, EFFECT_PARTS = (0.15, 0.4, 1.0), (0.2, 0.6, 0.2)
+EFFECTS, EFFECT_PARTS = (0.2, 0.45, 1.1), (0.2, 0.65, 0.15)
 """Shifts of a mean that the bets are best at, in standard deviations of a block's average."""
 BOLDEST = 0.95
 FEWEST = 30
 """Values that a reference must have: below that no bound says anything."""
 FEWEST_APART = 5
+"""Scores above a tie that must be among those that say what to bet on."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class Bets:
     """Rises of a score, bet on: all that is kept of a reference.
 
     `sign` −1 turns the score round, so that falls are bet on. `clips` (1 or 2, 2) are where the
-    score is clipped: always, and if it is apart from the tie; `thresholds` what it may exceed,
+    score is clipped: always, and if it is above the tie; `thresholds` what it may exceed,
     the tie's being the first. Of each value, in the order of clips and thresholds: `bounds`
     (values,), the largest means that the reference allows, `stakes` (values, effects), the λ,
     and `weights` (values, effects), which add up to 1.
@@ -78,7 +79,7 @@ def _values(scores: Floats, clips: Floats, thresholds: Floats) -> Floats:
 
 
 def fitted_bets(reference: Floats, sign: int, block: int, error: float, seed: int = 0) -> Bets:
-    """Bets against a reference; with chance `error` at most one of their bounds is wrong.
+    """Bets against a reference; the chance that any of their bounds is wrong is at most `error`.
 
     A tenth of the reference, at random, says what to bet on; what that does usually is learned
     from the rest, to which it is fixed. With blocks of several scores, averages over the
