@@ -8,6 +8,7 @@ import typer
 
 from anharmonic.cli.card import card_command
 from anharmonic.cli.check import check_command
+from anharmonic.cli.clever import clever_command
 from anharmonic.cli.compare import compare_command
 from anharmonic.cli.demo import demo
 from anharmonic.cli.explain import explain_command
@@ -35,6 +36,7 @@ app = typer.Typer(
 app.add_typer(measure, name="gamma")
 app.command("card")(card_command)
 app.command("check")(check_command)
+app.command("clever")(clever_command)
 app.command("compare")(compare_command)
 app.command("spade")(spade_command)
 app.command("sweep")(sweep_command)

@@ -28,6 +28,8 @@ class Study(NamedTuple):
     data: str | None = None
 
 
+DIGITS = "A folder of MNIST's idx files, and perhaps of a real run's results."
+
 STUDIES = {
     "functions": Study("functions:known_functions", "Balls and functions with known answers."),
     "wine": Study(
@@ -43,6 +45,16 @@ STUDIES = {
     ),
     "dirichlet": Study(
         "dirichlet:minimal_interpolation", "Relax a boundary to a harmonic function."
+    ),
+    "spade-training": Study(
+        "spade_training.study:spade_training",
+        "PGD training guided by SPADE, and a gamma penalty: reduced, some minutes on two cores.",
+        data=DIGITS,
+    ),
+    "spade-clever": Study(
+        "spade_clever:spade_clever",
+        "CLEVER at the samples SPADE calls fragile, and at others: some minutes on two cores.",
+        data=DIGITS,
     ),
     "electricity": Study(
         "electricity:electricity",
