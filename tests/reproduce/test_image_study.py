@@ -8,7 +8,6 @@ import sys
 import numpy as np
 import pytest
 from scipy.stats import mannwhitneyu
-from tests.test_cli import run
 
 from anharmonic.errors import InputError, SettingsError
 from anharmonic.reproduce.images.contest import Contest
@@ -19,6 +18,7 @@ from anharmonic.reproduce.images.ranking import auroc, interval, resampled, resa
 from anharmonic.reproduce.images.reduced import few_photos
 from anharmonic.reproduce.images.scoring import KINDS, Label, known_scores
 from anharmonic.reproduce.images.study import image_stability
+from tests.test_cli import run
 
 
 def test_auroc_is_mann_whitneys_statistic():

@@ -46,6 +46,11 @@ STUDIES = {
     "dirichlet": Study(
         "dirichlet:minimal_interpolation", "Relax a boundary to a harmonic function."
     ),
+    "spade": Study(
+        "spade.study:spade_tables",
+        "SPADE of networks of different robustness: reduced, some minutes on two cores.",
+        data=DIGITS,
+    ),
     "spade-training": Study(
         "spade_training.study:spade_training",
         "PGD training guided by SPADE, and a gamma penalty: reduced, some minutes on two cores.",

@@ -18,7 +18,7 @@ from anharmonic.reproduce.spade_training.nodes import logits_of
 from anharmonic.spectral import guide, spade
 from anharmonic.training import Adversarial, Attack, accuracy, lenet5, train
 
-__all__ = ["Size", "spade_clever"]
+__all__ = ["Size", "network_in", "spade_clever"]
 
 NORMS: dict[str, tuple[float, float]] = {"2": (2, 5.0), "inf": (np.inf, 0.5)}
 NETWORKS = {"radius 0": "plain", "radius 0.3": "PGD-0.3"}
@@ -59,7 +59,7 @@ def spade_clever(data: Path, seed: int = 0, tell: Tell = silent, size: Size | No
     sections, means = [], {}
     for name, file in NETWORKS.items():
         tell(f"network trained with {name}")
-        module = _kept(data / f"{file}.npz") if kept else _trained(digits, name, size, seed)
+        module = network_in(data / f"{file}.npz") if kept else _trained(digits, name, size, seed)
         rows, means[name] = _rows(module, name, test, size, seed, tell)
         share = accuracy(module, test.images[:, None], test.labels)
         sections.append(
@@ -95,7 +95,8 @@ def _words(kept: bool, share: Rate, size: Size) -> str:
         Errors are over samples; queries count forward passes."""
 
 
-def _kept(file: Path) -> Any:
+def network_in(file: Path) -> Any:
+    """LeNet-5 with the weights that a real run of `spade_training` kept."""
     import torch
 
     module = lenet5()
