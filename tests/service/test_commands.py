@@ -107,6 +107,7 @@ def test_the_demo_raises_an_alarm_within_a_minute(
 ) -> None:
     # Fed as fast as it goes, and timed by its bottles.
     monkeypatch.setattr("anharmonic.service.demo.RATE", 1e6)
+    monkeypatch.setattr("anharmonic.service.demo.BATCH", 60)
     settings = Settings(port=free_port())
     service = demo_service(str(tmp_path / "demo.db"), settings)
     with served(configured(service)) as url, httpx.Client(base_url=url, timeout=20) as client:
