@@ -265,8 +265,16 @@ def test_no_secret_is_ever_written(folder, here, caplog):
         assert "environment variable PLANTED" in fatal.stderr
         server.behaviour = echoing
         here(command, code=100, PLANTED=KEY)
-    for text in (done.stdout, done.stderr, fatal.stdout, fatal.stderr, caplog.text):
+        asked = ("--model", "m", "--url", server.url, "--key", "PLANTED", "--embed", "mine:words")
+        short = ("--steps", "1", "--count", "2", "--page", "search.html")
+        climbed = here(["llm", "search", "question 3?", *asked, *short], PLANTED=KEY)
+    board = here(["llm", "leaderboard", "run.jsonl", "--out", "board.html"], PLANTED=KEY)
+    said = (each for one in (done, fatal, climbed, board) for each in (one.stdout, one.stderr))
+    for text in (*said, caplog.text):
         assert KEY not in text
+    for name in ("search.html", "board.html"):
+        assert "</html>" in (folder / name).read_text()
+    assert "yes" in (folder / "search.html").read_text()
     assert "httpx" in caplog.text
     files = [path for path in folder.rglob("*") if path.is_file()]
     assert len(files) >= 4
