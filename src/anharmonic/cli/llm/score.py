@@ -25,6 +25,7 @@ from anharmonic.cli.llm.options import (
     Seed,
     System,
     Temperature,
+    Threads,
     Timeout,
     UnitOption,
     Url,
@@ -78,6 +79,7 @@ def score_command(
     max_concurrency: Concurrency = None,
     timeout: Timeout = 60.0,
     retries: Retries = 5,
+    threads: Threads = None,
     retry_errors: Annotated[
         bool, typer.Option("--retry-errors", help="Ask again where answers failed.")
     ] = False,
@@ -114,7 +116,7 @@ def score_command(
     stopped = None
     with ExitStack() as open_things:
         client = open_things.enter_context(
-            opened(model, url, key, max_concurrency, timeout, retries)
+            opened(model, url, key, max_concurrency, timeout, retries, threads)
         )
         recipe = Recipe(
             perturb=settled(perturb, samples(client)),
