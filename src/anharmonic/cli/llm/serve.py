@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from anharmonic.cli.address import require_free
 from anharmonic.cli.llm.options import (
     CountOption,
     EmbedOption,
@@ -64,6 +65,7 @@ def serve_command(
         import uvicorn
     except ImportError as problem:
         raise MissingExtra("uvicorn", "llm") from problem
+    require_free(port)
     recipe = Recipe(
         settled(perturb, samples=True), count, count if gamma0 else 0, unit_value(unit), seed
     )
