@@ -54,6 +54,14 @@ def test_sums_stay_finite_and_come_back():
     assert after[0, 0, -1] == pytest.approx(1.0)
 
 
+def test_evidence_of_a_change_that_stays_does_not_saw():
+    random = np.random.default_rng(2)
+    watch = Evidence(random.uniform(size=500), rate=1000)
+    _, logs = watch.feed(np.full(300, 2.0), np.arange(300))
+    assert (np.diff(logs[0]) >= 0).all()
+    assert logs[0, -1] == pytest.approx(np.log(1000) + np.log(1e6))
+
+
 @settings(max_examples=25, deadline=None)
 @given(
     st.lists(st.integers(1, 700), min_size=1, max_size=12),

@@ -166,8 +166,10 @@ class Evidence:
         each = sums.reshape(len(self.bets), self._width, -1)
         # Added in order, so that the same bets give the same bits in any batch.
         mean = np.cumsum(each * self._weights[..., None], axis=1)[:, -1]
-        # Below 1 there is nothing to tell, and before the first step nothing at all.
-        return np.asarray(np.log(np.maximum(mean, 1.0)) + self.threshold - np.log(self._line))
+        # Below 1 there is nothing to tell, and before the first step nothing at all. Between the
+        # steps at which the sums are brought back, what they are brought back to is told.
+        told = np.clip(mean, 1.0, HEADROOM * self._line)
+        return np.asarray(np.log(told) + self.threshold - np.log(self._line))
 
     def _cross(
         self, history: Floats, logs: Floats, lasts: Integers, raised: dict[str, Raised]
