@@ -4,13 +4,17 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 MLSERVER := .venv-mlserver/bin/mlserver
 
-.PHONY: demo test check lint audit bench docs mlserver chromium clean
+.PHONY: demo test slow check lint audit bench docs mlserver chromium clean
 
 demo: $(VENV)/.demo
 	$(BIN)/anharmonic demo
 
 test: $(VENV)/.test $(MLSERVER) chromium lint
 	$(BIN)/python -m pytest
+
+# Reduced studies that train networks: minutes.
+slow: $(VENV)/.test
+	$(BIN)/python -m pytest -m slow -s
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from benchmarks import (
+    clever,
     comparison,
     cost,
     drift,
@@ -17,7 +18,7 @@ from benchmarks import (
 
 
 def main() -> int:
-    parts = (overhead, cost, memory, images, comparison, report, spade, drift, llm, service)
+    parts = (overhead, cost, memory, images, comparison, report, spade, clever, drift, llm, service)
     met = [part.main() for part in parts]
     return 0 if all(met) else 1
 

@@ -8,6 +8,7 @@ import anharmonic as ah
 
 NAMES = {
     "AnharmonicError",
+    "CleverScores",
     "GammaMap",
     "Monitor",
     "Scores",
@@ -16,7 +17,9 @@ NAMES = {
     "SpadeScores",
     "as_model",
     "balls",
+    "baselines",
     "card",
+    "clever",
     "collect",
     "compare",
     "contributions",
@@ -38,6 +41,7 @@ NAMES = {
     "spectral",
     "sweep",
     "tracking",
+    "training",
     "workers",
 }
 PARAMETERS = [

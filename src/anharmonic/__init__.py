@@ -9,6 +9,7 @@ True
 
 from anharmonic import (
     balls,
+    baselines,
     card,
     errors,
     gate,
@@ -21,12 +22,14 @@ from anharmonic import (
     spectral,
     stability,
     tracking,
+    training,
     workers,
 )
 from anharmonic.ascent import adversarial_search
 from anharmonic.comparison import compare, sweep
 from anharmonic.errors import AnharmonicError
 from anharmonic.explanation import contributions, explain
+from anharmonic.lipschitz import CleverScores, clever
 from anharmonic.meanvalue import gamma
 from anharmonic.models import as_model
 from anharmonic.monitor import Monitor
@@ -41,6 +44,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "AnharmonicError",
+    "CleverScores",
     "GammaMap",
     "Monitor",
     "Scores",
@@ -49,7 +53,9 @@ __all__ = [
     "adversarial_search",
     "as_model",
     "balls",
+    "baselines",
     "card",
+    "clever",
     "collect",
     "compare",
     "contributions",
@@ -71,5 +77,6 @@ __all__ = [
     "stability",
     "sweep",
     "tracking",
+    "training",
     "workers",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any, Literal, NamedTuple, TypedDict, Unpack
@@ -23,6 +23,10 @@ from anharmonic.scores import Scores
 __all__ = ["Comparison", "Difference", "GammaArguments", "Sweep", "compare", "sweep"]
 
 FRACTIONS = (0.0625, 0.125, 0.25, 0.5, 1.0, 2.0)
+
+
+Measure = Callable[..., Scores]
+"""From a model and points, with radius=, scale= and seed=, to scores."""
 
 
 class GammaArguments(TypedDict, total=False):
@@ -135,7 +139,12 @@ class Comparison:
         ]
         unsure = [str(each) for each in self.differences if not each.real]
         noted = [f"  not told apart: {each}" for each in unsure]
-        return "\n".join([f"<gamma of {len(self.scores)} models", *rows, *noted]) + ">"
+        return "\n".join([f"<{self.metric} of {len(self.scores)} models", *rows, *noted]) + ">"
+
+    @property
+    def metric(self) -> str:
+        """What was measured."""
+        return next(iter(self.scores.values())).metric
 
     def _where(self, name: str) -> str:
         return f" (at the {self.largest(name)})" if self.at_reference else ""
@@ -146,7 +155,8 @@ class Comparison:
             for name in self.ranking
         )
         found = "".join(f"<li>{html.escape(str(each))}</li>" for each in self.differences)
-        return f"<table><tr><th>model</th><th>gamma</th></tr>{rows}</table><ul>{found}</ul>"
+        heading = f"<tr><th>model</th><th>{html.escape(self.metric)}</th></tr>"
+        return f"<table>{heading}{rows}</table><ul>{found}</ul>"
 
 
 def _gap(
@@ -174,6 +184,7 @@ def compare(
     reference: Any = None,
     level: float = 0.95,
     seed: int = 0,
+    measure: Measure = gamma,
     **arguments: Unpack[GammaArguments],
 ) -> Comparison:
     """Gamma of several models on the same points with the same directions.
@@ -185,6 +196,9 @@ def compare(
     `region="auto"` measures at the reference points too, as many as there are points, and ranks
     each model by the larger of its two means: give new points and, as `reference`, the points
     the models were trained on. "points" leaves the reference to scale and radius.
+
+    `measure` is `gamma`, `clever`, one of `baselines`, or any of them with arguments of its own
+    filled in (`functools.partial`); the ball is gamma's alone.
 
     >>> import numpy as np
     >>> points = np.random.default_rng(0).normal(size=(200, 3))
@@ -205,9 +219,11 @@ def compare(
     place, units, known = scaled(as_region(points), scale, reference)
     reach, _ = radius_of(radius, known, units, seed)
 
+    given: dict[str, Any] = {**arguments, "ball": ball} if measure is gamma else {**arguments}
+
     def measured(where: Region) -> dict[str, Scores]:
         return {
-            name: gamma(model, where, radius=reach, scale=units, ball=ball, seed=seed, **arguments)
+            name: measure(model, where, radius=reach, scale=units, seed=seed, **given)
             for name, model in models.items()
         }
 

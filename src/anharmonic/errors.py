@@ -11,9 +11,11 @@
         ├── MissingExtra        the library that reads it is not installed
         ├── UntrustedFile       reading it would run code; say that you trust it
         ├── OutputError         wrong number of rows, NaN, text instead of numbers
+        ├── NoGradient          gradients were asked for and the model has none to give
         ├── NoisyModel          two identical calls differ, and noise was refused
         ├── DeviceFull          a call needs more memory than the device has
         ├── RemoteError         a server timed out, failed or answered nonsense
+        ├── TrainingStopped     the loss is no number any more; the last good checkpoint is kept
         └── MeasurementStopped  the model itself raised
 
 Every message ends with the next step. `except ah.AnharmonicError` catches them all.
@@ -34,6 +36,7 @@ __all__ = [
     "MeasurementStopped",
     "MissingExtra",
     "ModelError",
+    "NoGradient",
     "NoisyModel",
     "NotAModel",
     "NotConverged",
@@ -41,6 +44,7 @@ __all__ = [
     "PointsError",
     "RemoteError",
     "SettingsError",
+    "TrainingStopped",
     "UntrustedFile",
 ]
 
@@ -98,6 +102,10 @@ class OutputError(ModelError, ValueError):
     """The model's answer cannot be used."""
 
 
+class NoGradient(ModelError, TypeError):
+    """Gradients were asked for and the model has none to give."""
+
+
 class NoisyModel(ModelError):
     """The model answers identical questions differently."""
 
@@ -108,6 +116,13 @@ class DeviceFull(ModelError, MemoryError):
 
 class RemoteError(ModelError, ConnectionError):
     """A model server did not answer as it should."""
+
+
+class TrainingStopped(ModelError, ArithmeticError):
+    """The loss became NaN or infinite at `step`; `checkpoint` is the last file before it."""
+
+    step: int = 0
+    checkpoint: Any = None
 
 
 class MeasurementStopped(ModelError, RuntimeError):

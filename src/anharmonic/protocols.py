@@ -22,6 +22,8 @@ __all__ = [
     "Kind",
     "Map",
     "Model",
+    "Pull",
+    "Pullback",
 ]
 
 Array = Any
@@ -56,6 +58,13 @@ class Model(Protocol):
 
     def __call__(self, points: Array) -> Array:
         """Outputs of shape (rows,) or (rows, columns)."""
+
+
+Pull = Callable[[Array], Array]
+"""From weights (rows, columns) to the gradient of each row's weighted sum of outputs."""
+
+Pullback = Callable[[Array], tuple[Array, Pull]]
+"""From points to their outputs and what pulls gradients back to the points."""
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from array_api_compat import array_namespace, device, is_numpy_array
 
 from anharmonic.protocols import Array, Draw, Floats
 
-__all__ = ["generator", "haar", "integers", "like", "normals", "phases", "signs"]
+__all__ = ["generator", "haar", "integers", "like", "normals", "phases", "signs", "uniforms"]
 
 
 def _signed(constant: int) -> int:
@@ -81,6 +81,13 @@ def normals(draw: Draw, indices: Array, dimension: int) -> Array:
     angle = (2.0 * math.pi) * _uniform(_words(draw, 2, positions), draw)
     both = xp.concat((length * xp.cos(angle), length * xp.sin(angle)), axis=-1)
     return xp.astype(both[..., :dimension], draw.like.dtype)
+
+
+def uniforms(draw: Draw, indices: Array, dimension: int) -> Array:
+    """Strictly between 0 and 1, one vector for each row and index: (rows, indices, dimension)."""
+    xp = array_namespace(draw.like)
+    positions = indices[:, None] * dimension + _range(dimension, draw)[None, :]
+    return xp.astype(_uniform(_words(draw, 7, positions), draw), draw.like.dtype)
 
 
 def signs(draw: Draw, indices: Array, dimension: int) -> Array:

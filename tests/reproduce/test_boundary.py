@@ -6,11 +6,11 @@ import math
 
 import numpy as np
 import pytest
-from tests import oracles
 
 from anharmonic.reproduce import boundary
 from anharmonic.reproduce.contours import boundary_length_of, edge_length, zero_length
 from anharmonic.scores import mean_coordinate
+from tests import oracles
 
 
 @pytest.fixture(scope="module")

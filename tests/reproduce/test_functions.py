@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests import oracles
 
 from anharmonic.reproduce import functions, known
 from anharmonic.reproduce.coverage import last_coordinates
+from tests import oracles
 
 
 @pytest.fixture(scope="module")

@@ -61,3 +61,12 @@ def test_half_of_what_is_needed(files):
         run(files[:3])
     with pytest.raises(SettingsError, match="refuse"):
         run([*files, "--components", "glue"])
+
+
+def test_a_page_with_images(files, tmp_path):
+    page = tmp_path / "page.html"
+    result = run([*files, "--html", str(page), "--shape", "2x2"])
+    assert "is written" in result.stderr
+    assert page.read_text().count("data:image/png") == 24
+    with pytest.raises(SettingsError, match="28x28"):
+        run([*files, "--html", str(page), "--shape", "2 by 2"])

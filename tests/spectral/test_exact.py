@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from scipy.linalg import eigh
 
 from anharmonic.errors import Disconnected, NotConverged
+from anharmonic.spectral.climbing import Climb
 from anharmonic.spectral.distances import geodesic, resistance
 from anharmonic.spectral.graph import Graph
-from anharmonic.spectral.spectrum import _dense, _iterative, leading
+from anharmonic.spectral.spectrum import _dense, _iterative, _overlooked, _posed, climb, leading
 from tests.spectral.graphs import complete, cycle, path, random_graph, score
 
 
@@ -106,17 +107,26 @@ def test_nothing_is_returned_that_did_not_converge(monkeypatch):
 
 
 def test_a_smaller_eigenvalue_does_not_pass_for_the_largest():
-    from anharmonic.spectral import spectrum
-
     random = np.random.default_rng(4)
-    inputs, outputs = random_graph(random, 400, 900), random_graph(random, 400, 500)
-    exact = _dense(inputs.laplacian, outputs.laplacian, 399)
-    cycle_once = spectrum.multigrid(outputs.laplacian, 0)
-    arguments = (inputs.laplacian, outputs.laplacian)
-    lower = spectrum.Spectrum(exact.values[2:4], exact.vectors[:, 2:4], 0.0)
-    assert spectrum._missed(*arguments, lower, 2, cycle_once, 0)
-    top = spectrum.Spectrum(exact.values[:2], exact.vectors[:, :2], 0.0)
-    assert not spectrum._missed(*arguments, top, 2, cycle_once, 0)
+    inputs, outputs = (random_graph(random, 400, more).laplacian for more in (900, 500))
+    exact = _dense(inputs, outputs, 399)
+    problem = _posed(inputs, outputs, 4, 0, None)
+    order = np.argsort(problem.back(np.arange(400)))
+    vectors = exact.vectors[order]
+    lower = Climb(exact.values[2:4], vectors[:, 2:4], np.zeros(2))
+    assert _overlooked(problem, lower, 2, 0) is not None
+    top = Climb(exact.values[:2], vectors[:, :2], np.zeros(2))
+    assert _overlooked(problem, top, 2, 0) is None
+
+
+def test_what_was_overlooked_is_taken_up():
+    random = np.random.default_rng(6)
+    inputs, outputs = (random_graph(random, 500, more).laplacian for more in (900, 500))
+    exact = _dense(inputs, outputs, 499)
+    problem = _posed(inputs, outputs, 4, 0, None)
+    order = np.argsort(problem.back(np.arange(500)))
+    blind = problem._replace(start=exact.vectors[order][:, 5:9])  # eigenvectors: no way up
+    np.testing.assert_allclose(climb(blind, 2, 0).values, exact.values[:2], rtol=1e-8)
 
 
 def test_resistances_of_large_graphs_agree_with_the_inverse():

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from anharmonic.errors import PointsError, SettingsError
-from anharmonic.spectral import search as searching
+from anharmonic.spectral import clusters, products
 from anharmonic.spectral.graph import Graph, graph_of, joined
-from anharmonic.spectral.search import SEARCHES, automatic, neighbours, recall
+from anharmonic.spectral.search import SEARCHES, chosen, neighbours, recall
 
 RANDOM = np.random.default_rng(0)
 
@@ -82,8 +82,21 @@ def test_units_do_not_matter(search, unit):
 def test_chunks_do_not_matter(monkeypatch):
     points = RANDOM.normal(size=(257, 15))
     whole = neighbours(points, 5, "exact")
-    monkeypatch.setattr(searching, "_chunks", _narrow(searching._chunks))
+    monkeypatch.setattr(products, "chunks", _narrow(products.chunks))
     np.testing.assert_array_equal(neighbours(points, 5, "exact"), whole)
+
+
+def test_close_clusters_hold_nearly_all_neighbours(monkeypatch):
+    monkeypatch.setattr(clusters, "SIZE", 16)
+    monkeypatch.setattr(clusters, "CLOSE", 12)
+    hidden = RANDOM.normal(size=(1500, 3))
+    points = np.tanh(hidden @ RANDOM.normal(size=(3, 100)))
+    found = neighbours(points, 6, "fast")
+    assert not (found == np.arange(1500)[:, None]).any()
+    assert all(len(set(row)) == 6 for row in found.tolist())
+    assert 0.95 < recall(points, found, 500) <= 1
+    clumps = np.repeat(points[:50], 30, axis=0)  # a few crowded clusters, the others empty
+    assert (distances(clumps, neighbours(clumps, 6, "fast")) == 0).mean() > 0.95
 
 
 def _narrow(chunks):
@@ -125,10 +138,12 @@ def test_unknown_searches_are_named():
 
 
 def test_the_automatic_search_depends_on_size_alone():
-    assert automatic(np.empty((10**6, 3))) == "tree"
-    assert automatic(np.empty((10_000, 784))) == "exact"
-    assert automatic(np.broadcast_to(0.0, (70_000, 784))) == "filtered"
-    assert automatic(np.broadcast_to(0.0, (10**6, 64))) == "hnsw"
+    assert chosen(np.empty((10**6, 3)), "auto") == "tree"
+    assert chosen(np.empty((10_000, 784)), "auto") == "exact"
+    assert chosen(np.broadcast_to(0.0, (70_000, 784)), "auto") == "filtered"
+    assert chosen(np.broadcast_to(0.0, (10**6, 64)), "auto") == "hnsw"
+    assert chosen(np.broadcast_to(0.0, (70_000, 784)), "fast") == "clusters"
+    assert chosen(np.broadcast_to(0.0, (70_000, 10)), "fast") == "tree"
 
 
 def test_a_graph_is_the_union_of_both_directions():
@@ -167,3 +182,21 @@ def test_the_largest_component_is_number_zero():
     assert graph.parts.tolist()[2:5] == [0, 0, 0]
     assert graph.count == 3
     assert graph.among(np.array([2, 3, 4])).edges.tolist() == [[0, 1], [1, 2]]
+
+
+@pytest.mark.parametrize("spread", [1e-4, 1e-11])
+def test_a_device_looks_again_where_rounding_could_hide_a_neighbour(spread):
+    points = np.repeat(RANDOM.normal(size=(10, 20)) * 1e4, 40, axis=0)
+    points += RANDOM.normal(size=points.shape) * 1e4 * spread
+    found = neighbours(points, 5, "torch")
+    np.testing.assert_allclose(distances(points, found), true_distances(points, 5), rtol=1e-6)
+
+
+def test_a_device_keeps_single_precision_and_lets_it_go():
+    torch = pytest.importorskip("torch")
+    torch.set_float32_matmul_precision("medium")
+    try:
+        neighbours(RANDOM.normal(size=(50, 12)), 5, "torch")
+        assert torch.get_float32_matmul_precision() == "medium"
+    finally:
+        torch.set_float32_matmul_precision("highest")

@@ -318,7 +318,7 @@ def test_models_are_compared_over_one_input_graph():
         compare(points, {})
 
 
-@pytest.mark.parametrize("library", ["pyamg", "threadpoolctl", "hnswlib"])
+@pytest.mark.parametrize("library", ["threadpoolctl", "hnswlib"])
 def test_what_is_not_installed_is_named(library, monkeypatch):
     monkeypatch.setitem(sys.modules, library, None)
     points = np.random.default_rng(9).normal(size=(900, 4))
@@ -326,3 +326,18 @@ def test_what_is_not_installed_is_named(library, monkeypatch):
     with pytest.raises(MissingExtra, match=rf"{library}.*anharmonic\[spade\]"):
         ah.spade(points, points[:, :2], search=search, blocks=0)
     assert ah.spade(points[:300], points[:300, :2], blocks=0).score > 0  # small ones need nothing
+
+
+def test_a_device_gives_the_same_scores_without_further_packages(monkeypatch):
+    for library in ("threadpoolctl", "hnswlib"):
+        monkeypatch.setitem(sys.modules, library, None)
+    points = np.random.default_rng(10).normal(size=(1500, 6))
+    outputs = np.sin(2 * points[:, :4])
+    there = ah.spade(points, outputs, search="torch")
+    monkeypatch.undo()
+    here = ah.spade(points, outputs, search="exact")
+    np.testing.assert_array_equal(here.edges, there.edges)
+    np.testing.assert_allclose(there.eigenvalues, here.eigenvalues, rtol=1e-8)
+    assert spearmanr(here.values, there.values).statistic > 0.9999
+    np.testing.assert_allclose(there.blocks, here.blocks, rtol=1e-8)
+    assert there.settings["search"] == {"inputs": "torch", "outputs": "torch"}

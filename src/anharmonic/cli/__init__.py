@@ -8,12 +8,14 @@ import typer
 
 from anharmonic.cli.card import card_command
 from anharmonic.cli.check import check_command
+from anharmonic.cli.clever import clever_command
 from anharmonic.cli.compare import compare_command
 from anharmonic.cli.demo import demo
 from anharmonic.cli.explain import explain_command
 from anharmonic.cli.llm import language
 from anharmonic.cli.measure import measure
 from anharmonic.cli.monitor import monitor
+from anharmonic.cli.nstep import nstep_command
 from anharmonic.cli.report import report_command
 from anharmonic.cli.reproduce import reproduce
 from anharmonic.cli.search import search_command
@@ -34,6 +36,7 @@ app = typer.Typer(
 app.add_typer(measure, name="gamma")
 app.command("card")(card_command)
 app.command("check")(check_command)
+app.command("clever")(clever_command)
 app.command("compare")(compare_command)
 app.command("spade")(spade_command)
 app.command("sweep")(sweep_command)
@@ -42,6 +45,7 @@ app.command("search")(search_command)
 app.command("explain")(explain_command)
 app.command("serve")(serve_command)
 app.command("export")(export_command)
+app.command("nstep")(nstep_command)
 app.command("demo")(demo)
 app.add_typer(monitor, name="monitor")
 app.add_typer(reproduce, name="reproduce")

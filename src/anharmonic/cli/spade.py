@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from anharmonic import report
 from anharmonic.cli.options import (
     Columns,
     Data,
@@ -27,7 +28,7 @@ from anharmonic.cli.options import (
     load,
     scale_value,
 )
-from anharmonic.cli.show import plain
+from anharmonic.cli.show import command_line, plain, tell
 from anharmonic.errors import SettingsError
 from anharmonic.files import read_data
 from anharmonic.spectral import SpadeScores, guide, spade
@@ -47,7 +48,9 @@ def spade_command(
     components: Annotated[
         str, typer.Option(help="An output graph in parts: join, largest, each or refuse.")
     ] = "join",
-    search: Annotated[str, typer.Option(help="auto, exact, tree, filtered or hnsw.")] = "auto",
+    search: Annotated[
+        str, typer.Option(help="auto, fast, exact, tree, filtered, clusters, hnsw or torch.")
+    ] = "auto",
     scale: Scale = "raw",
     blocks: Annotated[int, typer.Option(min=0, help="For the interval; 0: none.")] = 8,
     output: OutputOption = None,
@@ -56,12 +59,18 @@ def spade_command(
     seed: int = 0,
     trust: Trust = False,
     out: Out = None,
+    html: Annotated[Path | None, typer.Option(help="Write a page here.")] = None,
+    shape: Annotated[
+        str | None, typer.Option(help="Of images, for the page: 28x28, 3x32x32.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """How far a model pulls apart what is close: the SPADE score, and the most fragile points."""
+    sizes = _sizes(shape)
+    given = _sources(inputs, outputs, model, data, columns, drop, output, trust)
     with _stages(quiet=as_json) as progress:
         scores = spade(
-            *_sources(inputs, outputs, model, data, columns, drop, output, trust),
+            *given,
             neighbours=neighbours,
             rank=rank,
             components=components,  # type: ignore[arg-type]
@@ -73,7 +82,28 @@ def spade_command(
         )
     if out is not None:
         scores.save(out)
+    if html is not None:
+        recorded = inputs is not None
+        report.write_spade(
+            html,
+            scores,
+            points=given[0 if recorded else 1],
+            outputs=given[1] if recorded else None,
+            shape=sizes,
+            command=command_line(),
+        )
+        tell(f"{html} is written.")
     _show(scores, as_json)
+
+
+def _sizes(shape: str | None) -> tuple[int, ...] | None:
+    """The numbers in 28x28."""
+    if shape is None:
+        return None
+    sizes = shape.lower().split("x")
+    if not all(each.isdigit() for each in sizes):
+        raise SettingsError(f"--shape {shape}: give sizes such as 28x28 or 3x32x32")
+    return tuple(int(each) for each in sizes)
 
 
 def _sources(

@@ -17,7 +17,7 @@ from anharmonic.errors import DeviceFull, MissingExtra, NotAModel, OutputError, 
 from anharmonic.models.answers import Answers, scored
 from anharmonic.protocols import Array
 
-__all__ = ["torch_answers"]
+__all__ = ["Forward", "evaluating", "placed_on", "scores_in", "torch_answers"]
 
 Module = Any
 
@@ -56,13 +56,13 @@ class Place:
     module: Module
 
     def __call__(self, points: Array) -> Array:
-        placed = _placed(points, self.module)
+        placed = placed_on(points, self.module)
         shared = placed.device.type == "cpu" and not is_torch_array(points)
         # numpy has no bfloat16, and its half precision is slow.
         return placed.numpy() if shared and placed.element_size() >= 4 else placed
 
 
-def _placed(points: Array, module: Module) -> Any:
+def placed_on(points: Array, module: Module) -> Any:
     """Points as a tensor where the module can use it."""
     import torch
 
@@ -80,16 +80,21 @@ def _placed(points: Array, module: Module) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Forward:
-    """One forward pass that leaves no trace: modes and gradient state are as before."""
+    """One forward pass that leaves no trace: modes and gradient state are as before.
+
+    `tracked` keeps what gradients need, for a caller who takes them.
+    """
 
     module: Module
+    tracked: bool = False
 
     def __call__(self, points: Array) -> Array:
         import torch
 
-        with _evaluating(self.module), torch.no_grad():
+        with evaluating(self.module), torch.set_grad_enabled(self.tracked):
             try:
-                return _tensor(self.module(_placed(points, self.module))).detach()
+                answer = scores_in(self.module(placed_on(points, self.module)))
+                return answer if self.tracked else answer.detach()
             except torch.cuda.OutOfMemoryError as problem:
                 full = first_line(problem)
         # Out of the handler nothing of the failed call is held any more, so it can be given back.
@@ -100,16 +105,16 @@ class Forward:
         )
 
 
-def _tensor(answer: Any) -> Array:
+def scores_in(answer: Any) -> Array:
     """The tensor of scores in what a module returned."""
     if is_torch_array(answer):
         return answer
     if isinstance(answer, Mapping) and answer:
-        return _tensor(answer["logits"] if "logits" in answer else next(iter(answer.values())))
+        return scores_in(answer["logits"] if "logits" in answer else next(iter(answer.values())))
     if hasattr(answer, "logits"):
-        return _tensor(answer.logits)
+        return scores_in(answer.logits)
     if isinstance(answer, tuple | list) and answer:
-        return _tensor(answer[0])
+        return scores_in(answer[0])
     raise OutputError(
         f"The module answers a {type(answer).__name__}, not a tensor: wrap it in a function that "
         "returns the tensor to measure."
@@ -129,7 +134,7 @@ _borrowed: dict[int, Borrowed] = {}
 
 
 @contextmanager
-def _evaluating(module: Module) -> Iterator[None]:
+def evaluating(module: Module) -> Iterator[None]:
     """Eval mode while anyone is inside; the last one out restores every submodule's own flag.
 
     Counted across threads, or the first to leave would switch training on under the others.

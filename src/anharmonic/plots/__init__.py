@@ -18,7 +18,7 @@ from anharmonic.plots.files import save
 from anharmonic.plots.gammamaps import gamma_map
 from anharmonic.plots.maps import decision_regions
 from anharmonic.plots.points import contributions, worst_points
-from anharmonic.plots.spade import fragile_points, node_distribution, spade_curve
+from anharmonic.plots.spade import fragile_points, node_distribution, spade_curve, top_eigenvalues
 from anharmonic.plots.streams import evidence_curve, score_curve
 from anharmonic.plots.strips import search_strip
 
@@ -37,5 +37,6 @@ __all__ = [
     "score_curve",
     "search_strip",
     "spade_curve",
+    "top_eigenvalues",
     "worst_points",
 ]

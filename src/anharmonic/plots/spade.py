@@ -10,11 +10,19 @@ import numpy as np
 from anharmonic.errors import SettingsError
 from anharmonic.plots.curves import decades, shares_up_to
 from anharmonic.plots.points import features_at, table_of
-from anharmonic.plots.style import LEGEND_BELOW, blank, finished, graph_objects, model_styles, text
+from anharmonic.plots.style import (
+    BARS,
+    LEGEND_BELOW,
+    blank,
+    finished,
+    graph_objects,
+    model_styles,
+    text,
+)
 from anharmonic.regions import as_region
 from anharmonic.spectral import SpadeScores, guide
 
-__all__ = ["fragile_points", "node_distribution", "spade_curve"]
+__all__ = ["fragile_points", "node_distribution", "spade_curve", "top_eigenvalues", "worst_edge"]
 
 
 def node_distribution(scores: SpadeScores | Mapping[str, SpadeScores]) -> Any:
@@ -56,13 +64,37 @@ def fragile_points(
     return finished(figure, f"The {len(rows)} most fragile points", caption, height)
 
 
-def _worst_neighbour(scores: SpadeScores, row: int) -> str:
-    """The other end of a point's edge with the largest score."""
+def worst_edge(scores: SpadeScores, row: int) -> tuple[int, float] | None:
+    """The other end of a point's edge with the largest score, and that; None for a copy."""
     own = np.flatnonzero((scores.edges == row).any(axis=1))
     if not len(own):
-        return "a copy's"
+        return None
     best = own[np.argmax(scores.edge_values[own])]
-    return f"{scores.edges[best].sum() - row} ({scores.edge_values[best]:.3g})"
+    return int(scores.edges[best].sum() - row), float(scores.edge_values[best])
+
+
+def _worst_neighbour(scores: SpadeScores, row: int) -> str:
+    found = worst_edge(scores, row)
+    return "a copy's" if found is None else f"{found[0]} ({found[1]:.3g})"
+
+
+def top_eigenvalues(scores: SpadeScores) -> Any:
+    """The largest eigenvalues: one far above the others is one tear, many alike are many."""
+    figure = blank(
+        [
+            graph_objects().Bar(
+                x=[f"λ{place}" for place in range(1, len(scores.eigenvalues) + 1)],
+                y=scores.eigenvalues,
+                marker={"color": BARS[0]},
+                hovertemplate="%{x} = %{y:.5g}<extra></extra>",
+            )
+        ]
+    )
+    figure.update_yaxes(title={"text": "eigenvalue"}, rangemode="tozero")
+    caption = (
+        "The first is the score. One far above the others is a single tear; many alike are many."
+    )
+    return finished(figure, "The largest eigenvalues", caption, 340)
 
 
 def spade_curve(scores: Sequence[SpadeScores] | Mapping[str, Sequence[SpadeScores]]) -> Any:

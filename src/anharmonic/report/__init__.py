@@ -6,5 +6,6 @@ pictures can be read. It is readable on a phone and printed. Needs `anharmonic[r
 
 from anharmonic.report.page import write
 from anharmonic.report.replayed import write_replay
+from anharmonic.report.spade import write_spade
 
-__all__ = ["write", "write_replay"]
+__all__ = ["write", "write_replay", "write_spade"]

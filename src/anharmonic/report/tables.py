@@ -11,7 +11,15 @@ from anharmonic.moments import Estimate
 from anharmonic.plots.style import model_styles
 from anharmonic.scores import Scores
 
-__all__ = ["DifferenceRow", "ModelRow", "SettingRow", "differences", "models_table", "settings"]
+__all__ = [
+    "DifferenceRow",
+    "ModelRow",
+    "SettingRow",
+    "differences",
+    "models_table",
+    "settings",
+    "shown",
+]
 
 WORDS = {
     "radius": "radius, in scaled units",
@@ -122,20 +130,21 @@ def settings(models: dict[str, Scores]) -> list[SettingRow]:
     """Settings that are there, each once where all models share it."""
     rows = []
     for key, word in WORDS.items():
-        texts = [(name, _text(scores.settings.get(key))) for name, scores in models.items()]
-        if not any(shown for _, shown in texts):
+        texts = [(name, shown(scores.settings.get(key))) for name, scores in models.items()]
+        if not any(each for _, each in texts):
             continue
-        same = len({shown for _, shown in texts}) == 1
+        same = len({each for _, each in texts}) == 1
         rows.append(SettingRow(word, [("", texts[0][1])] if same else texts))
     return rows
 
 
-def _text(value: Any) -> str:
+def shown(value: Any) -> str:
+    """A setting as text; nothing where there is none."""
     if value is None or value == [] or value == "":
         return ""
     if isinstance(value, float):
         return f"{value:.6g}"
     if isinstance(value, list):
-        shown = ", ".join(_text(each) for each in value[:LISTED])
-        return shown if len(value) <= LISTED else f"{shown}, … ({len(value):,} in all)"
+        listed = ", ".join(shown(each) for each in value[:LISTED])
+        return listed if len(value) <= LISTED else f"{listed}, … ({len(value):,} in all)"
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)

@@ -33,7 +33,8 @@ class Graph:
         """Ones where there is an edge, (size, size), sparse."""
         from scipy.sparse import csr_array
 
-        low, high = self.edges.T
+        # Narrow numbers: half as much to read at every product.
+        low, high = self.edges.T.astype(np.int32 if self.size < 2**31 else np.int64)
         both = np.concatenate([low, high]), np.concatenate([high, low])
         return csr_array((np.ones(len(both[0])), both), shape=(self.size, self.size))
 
@@ -76,9 +77,8 @@ class Graph:
 def graph_of(found: Integers) -> Graph:
     """The graph in which two rows are joined if either is a neighbour of the other."""
     rows, count = found.shape
-    pairs = np.stack([np.repeat(np.arange(rows), count), found.ravel()], axis=1)
-    pairs.sort(axis=1)
-    keys = np.unique(pairs[:, 0] * rows + pairs[:, 1])
+    one, two = np.repeat(np.arange(rows), count), found.ravel()
+    keys = np.unique(np.minimum(one, two) * rows + np.maximum(one, two))
     return Graph(rows, np.stack(np.divmod(keys, rows), axis=1))
 
 

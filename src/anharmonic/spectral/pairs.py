@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from hashlib import blake2b
 from typing import Any, NamedTuple
 
 import narwhals.stable.v1 as nw
 import numpy as np
+from numpy.typing import NDArray
 
 from anharmonic.asking import answers, question_about
 from anharmonic.errors import OutputError, PointsError, listed
 from anharmonic.models import as_model
 from anharmonic.protocols import Floats, Integers
+from anharmonic.randomness import generator
 from anharmonic.regions import Region, as_region, host
 from anharmonic.scaling import scaled
 
 __all__ = ["Pairs", "crowded", "is_data", "paired"]
+
+KEYED = 2**18
+MIXED = np.uint64(32)
+"""High bits, where floats differ, must reach the low ones: a product moves bits up only."""
 
 
 class Pairs(NamedTuple):
@@ -24,6 +29,7 @@ class Pairs(NamedTuple):
 
     `rows` (nodes,) says where each stands first among the points and `nodes` (points,) which of
     them a point is. A copy of a point with the same outputs says nothing new of the model.
+    `units` (n,) are those of the inputs, None where they are raw.
     """
 
     inputs: Floats
@@ -32,6 +38,7 @@ class Pairs(NamedTuple):
     nodes: Integers
     queries: int
     still: tuple[str, ...]
+    units: Floats | None = None
 
 
 def is_data(thing: Any) -> bool:
@@ -45,7 +52,10 @@ def paired(points: Any, sources: Mapping[str, Any], scale: Any, output: Any = No
     """Points, and for every name its outputs: an array of them, or a model that is asked."""
     whole = as_region(points)
     region, units, _ = scaled(whole, scale, None)
-    inputs = host(region.values) / units
+    inputs = host(region.values)
+    raw = not (units != 1).any()
+    if not raw:
+        inputs = inputs / units
     found, queries = {}, 0
     for name, source in sources.items():
         if is_data(source):
@@ -54,8 +64,9 @@ def paired(points: Any, sources: Mapping[str, Any], scale: Any, output: Any = No
             found[name] = _asked(source, whole, output)
             queries += len(inputs)
     rows, nodes = _distinct([inputs, *found.values()])
-    kept = {name: outputs[rows] for name, outputs in found.items()}
-    return Pairs(inputs[rows], kept, rows, nodes, queries, region.still)
+    if len(rows) < len(inputs):
+        inputs, found = inputs[rows], {name: outputs[rows] for name, outputs in found.items()}
+    return Pairs(inputs, found, rows, nodes, queries, region.still, None if raw else host(units))
 
 
 def _recorded(source: Any, wanted: int, name: str) -> Floats:
@@ -85,18 +96,30 @@ def _asked(source: Any, region: Region, output: Any) -> Floats:
 
 def _distinct(arrays: list[Floats]) -> tuple[Integers, Integers]:
     """Where each distinct row stands first, and which of those every row equals."""
-    # Adding 0 turns -0 into 0, so that equal numbers have equal bytes.
-    parts = [np.ascontiguousarray(each) + 0.0 for each in arrays]
-    places: dict[bytes, int] = {}
-    rows: list[int] = []
-    nodes = np.empty(len(parts[0]), dtype=np.int64)
-    for row, bits in enumerate(zip(*parts, strict=True)):
-        key = blake2b(b"".join(each.tobytes() for each in bits), digest_size=16).digest()
-        node = places.setdefault(key, len(rows))
-        if node == len(rows):
-            rows.append(row)
-        nodes[row] = node
-    return np.array(rows, dtype=np.int64), nodes
+    keys = _keys(arrays)
+    _, first, groups = np.unique(keys, return_index=True, return_inverse=True)
+    # A key of 64 bits can be shared by chance: then compare whole rows, slowly.
+    copies = np.flatnonzero(first[groups] != np.arange(len(keys)))
+    if any((each[copies] != each[first[groups[copies]]]).any() for each in arrays):
+        whole = np.concatenate(arrays, axis=1)
+        _, first, groups = np.unique(whole, axis=0, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    place = np.empty(len(first), dtype=np.int64)
+    place[order] = np.arange(len(first))
+    return first[order], place[groups.ravel()]
+
+
+def _keys(arrays: list[Floats]) -> NDArray[np.uint64]:
+    """A number for each row, equal for equal rows: its bits times odd numbers, summed."""
+    keys = np.zeros(len(arrays[0]), dtype=np.uint64)
+    for place, each in enumerate(arrays):
+        width = each.shape[1]
+        odd = generator(place, 28).integers(2**63, size=width, dtype=np.uint64) * 2 + 1
+        for start in range(0, len(each), step := max(1, KEYED // width)):
+            # Adding 0 turns -0 into 0, so that equal numbers have equal bits.
+            bits = (each[start : start + step] + 0.0).view(np.uint64)
+            keys[start : start + step] += ((bits ^ (bits >> MIXED)) * odd).sum(axis=1)
+    return keys
 
 
 def crowded(points: Floats, neighbours: int, what: str) -> float:

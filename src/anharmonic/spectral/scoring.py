@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+from array_api_compat import is_torch_array
 
 from anharmonic.errors import SettingsError
 from anharmonic.models import as_model
@@ -79,6 +80,8 @@ def scored(
     if blocks < 0 or blocks == 1:
         raise SettingsError(f"{blocks} blocks: give 2 or more, or 0 for no interval")
     clock = _Clock(progress)
+    if plan.search == "auto" and is_torch_array(points) and points.device.type == "cuda":
+        plan = plan._replace(search="torch")
     with clock.stage("outputs"):
         pairs = paired(points, sources, scale, output)
     with clock.stage("input graph"):
@@ -125,6 +128,8 @@ def _one(
         "edges_added": found.added,
         "edges_torn": found.torn,
         "parts": [list(each) for each in found.parts],
+        "scale": None if pairs.units is None else pairs.units.tolist(),
+        "asked_search": plan.search if isinstance(plan.search, str) else "a function",
         "search": {"inputs": near.search, "outputs": far.search},
         "recall": {"inputs": near.recall, "outputs": far.recall},
         "tied": tied,

@@ -6,10 +6,11 @@ from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
+from anharmonic.devices import accelerated
 from anharmonic.errors import Disconnected, SettingsError
 from anharmonic.protocols import Floats, Integers
 from anharmonic.spectral.graph import Graph, graph_of, joined
-from anharmonic.spectral.search import Search, automatic, moderate, neighbours, recall
+from anharmonic.spectral.search import Search, chosen, moderate, neighbours, recall
 from anharmonic.spectral.spectrum import leading
 
 __all__ = ["Components", "Plan", "Side", "Solution", "checked", "side", "solved"]
@@ -74,11 +75,8 @@ def side(points: Floats, plan: Plan, measure: bool = True) -> Side:
     """The graph of some points; the recall of a search that may miss is measured on a sample."""
     points = moderate(points)
     found = neighbours(points, plan.neighbours, plan.search)
-    if callable(plan.search):
-        name = "own"
-    else:
-        name = automatic(points) if plan.search == "auto" else plan.search
-    exact = name in ("exact", "tree")
+    name = "own" if callable(plan.search) else chosen(points, plan.search)
+    exact = name in ("exact", "tree", "torch")
     share = 1.0 if exact else recall(points, found, seed=plan.seed) if measure else float("nan")
     return Side(points, graph_of(found), name, share)
 
@@ -108,12 +106,13 @@ def _assembled(inputs: Side, outputs: Graph, groups: list[Integers], plan: Plan)
     """Solve every group of nodes as if there were no others, and put the scores side by side."""
     size = inputs.graph.size
     rank = min(plan.rank, size - 1)
+    device = accelerated() if plan.search == "torch" else None
     vectors = np.full((size, rank), np.nan)
     edges, edge_values, found = [], [], []
     for nodes in groups:
         whole = len(nodes) == size
         graph = inputs.graph if whole else side(inputs.points[nodes], plan, measure=False).graph
-        spectrum = leading(graph, outputs.among(nodes), rank, plan.seed)
+        spectrum = leading(graph, outputs.among(nodes), rank, plan.seed, device)
         many = len(spectrum.values)
         vectors[nodes, :many], vectors[nodes, many:] = spectrum.vectors, 0.0
         embedded = spectrum.vectors * np.sqrt(np.maximum(spectrum.values, 0.0))

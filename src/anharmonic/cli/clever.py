@@ -1,0 +1,140 @@
+"""`anharmonic clever`: how far an attack must go at least, at every point."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from anharmonic import tables
+from anharmonic.cli.options import (
+    Bounds,
+    Columns,
+    Count,
+    Drop,
+    Json,
+    OneModel,
+    Out,
+    OutputOption,
+    Radius,
+    Reference,
+    Scale,
+    Trust,
+    chosen,
+    load,
+    numbers,
+    pair,
+    radius_value,
+    reference_data,
+    scale_value,
+)
+from anharmonic.cli.show import plain, progress_bar
+from anharmonic.files import read_data
+from anharmonic.lipschitz import CleverScores, clever
+from anharmonic.moments import Estimate
+
+__all__ = ["clever_command"]
+
+WORST = 5
+
+
+def clever_command(
+    model: OneModel,
+    data: Annotated[Path, typer.Option(help="Points: .csv, .parquet, .npy or .npz.")],
+    norm: Annotated[str, typer.Option(help="Of the attack: 1, 2 or inf.")] = "2",
+    radius: Radius = "auto",
+    targets: Annotated[str, typer.Option(help="all, top2, or class numbers with commas.")] = "all",
+    blocks: Annotated[int, typer.Option(min=10, help="Maxima to fit the law to.")] = 64,
+    block_size: Annotated[int, typer.Option(min=1, help="Samples in each.")] = 32,
+    gradients: Annotated[str, typer.Option(help="auto, torch or differences.")] = "auto",
+    output: OutputOption = None,
+    scale: Scale = "auto",
+    reference: Reference = None,
+    bounds: Bounds = None,
+    guide: Annotated[
+        Path | None, typer.Option(help="Scores (as spade --out wrote) of what to measure first.")
+    ] = None,
+    count: Count = None,
+    columns: Columns = None,
+    drop: Drop = None,
+    seed: int = 0,
+    trust: Trust = False,
+    out: Out = None,
+    as_json: Json = False,
+) -> None:
+    """A lower bound on how far an attack must go (CLEVER), and the points nearest to one."""
+    with progress_bar(quiet=as_json) as progress:
+        scores = clever(
+            load(model, output, trust),
+            chosen(read_data(data), columns, drop),
+            norm=norm,
+            radius=radius_value(radius),
+            targets=_targets(targets),
+            blocks=blocks,
+            block_size=block_size,
+            gradients=gradients,  # type: ignore[arg-type]
+            scale=scale_value(scale),
+            reference=reference_data(reference, columns, drop),
+            bounds=pair(bounds),
+            guide=None if guide is None else _guide(guide),
+            count=count,
+            seed=seed,
+            progress=progress,
+        )
+    if out is not None:
+        scores.save(out)
+    if as_json:
+        print(json.dumps(plain(scores.summary())))
+    else:
+        _show(scores)
+
+
+def _targets(text: str) -> Any:
+    if text in ("all", "top2"):
+        return text
+    return [int(each) for each in numbers(text, "--targets") or []]
+
+
+def _guide(file: Path) -> Any:
+    """The values that a file of scores holds."""
+    table, _ = tables.load(file, "scores", "spade --out or gamma --out")
+    return tables.column(table, "value")
+
+
+def _show(scores: CleverScores) -> None:
+    known, console = scores.settings, Console()
+    table = Table(title=f"CLEVER of {escape(known['model'])}", show_header=False)
+    table.add_column(style="bold")
+    table.add_column()
+    measured = int((scores.turns > 0).sum())
+    cells = {
+        "mean bound": str(Estimate(scores.mean, scores.error)),
+        "norm": str(known["norm"]),
+        "radius": f"{known['radius']:.4g}, no bound is larger ({scores.capped.sum():,} are it)",
+        "points": f"{measured:,} of {len(scores):,}",
+        "masked (no gradient)": f"{int(scores.masked.sum()):,}",
+        "samples a point": f"{known['blocks']} blocks of {known['block_size']}",
+        "fits": ", ".join(f"{many:,} {name}" for name, many in scores.fits.items() if many),
+        "queries": f"{scores.queries:,}, {known['gradients']:,} gradients ({known['slopes']})",
+    }
+    for name, cell in cells.items():
+        table.add_row(name, cell)
+    console.print(table)
+    low, high = scores.intervals()
+    worst = Table(title="nearest to an attack")
+    for name in ("row", "bound", "95% interval", "target"):
+        worst.add_column(name, justify="right")
+    for row in scores.worst(WORST).tolist():
+        at = int(abs(scores.signed[row] - scores.values[row]).argmin())
+        worst.add_row(
+            str(row),
+            str(Estimate(scores.values[row], scores.errors[row])),
+            f"{low[row]:.4g} … {high[row]:.4g}",
+            str(scores.targets[row, at]),
+        )
+    console.print(worst)

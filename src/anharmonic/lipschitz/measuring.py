@@ -1,0 +1,225 @@
+"""clever: how far an attack must go at least, from the largest slope nearby."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from array_api_compat import array_namespace, device
+from numpy.typing import ArrayLike
+
+from anharmonic import models
+from anharmonic.asking import Question, answers, question_about
+from anharmonic.deviation import placed
+from anharmonic.errors import SettingsError
+from anharmonic.fingerprints import fingerprint
+from anharmonic.lipschitz.bounds import bounded
+from anharmonic.lipschitz.result import CleverScores
+from anharmonic.lipschitz.sampling import evenly, norm_of, typical_radius
+from anharmonic.lipschitz.slopes import Duel, Gradients, Slopes, slopes_of
+from anharmonic.margins import by_class, labels_of
+from anharmonic.protocols import Array, Draw, Floats, Integers
+from anharmonic.regions import as_region
+from anharmonic.scaling import limits, radius_of, scaled
+
+__all__ = ["clever"]
+
+
+def clever(
+    model: Any,
+    points: Any,
+    *,
+    norm: Any = 2,
+    radius: float | Literal["auto"] = "auto",
+    targets: Literal["all", "top2"] | Sequence[int] = "all",
+    blocks: int = 64,
+    block_size: int = 32,
+    gradients: Gradients = "auto",
+    output: Any = None,
+    scale: ArrayLike | Literal["auto"] | None = "auto",
+    reference: Any = None,
+    bounds: Any = None,
+    guide: Any = None,
+    count: int | None = None,
+    batch_size: int | None = None,
+    seed: int = 0,
+    progress: Callable[[int, int], None] | None = None,
+) -> CleverScores:
+    """CLEVER: an estimated lower bound on the distance of any attack, at every point.
+
+    The margin between the predicted class and a target, over the largest slope of that margin
+    within `radius`; the largest is extrapolated from maxima of `blocks` blocks of `block_size`
+    fresh samples each, shared by all targets. A bound is never above the radius.
+
+    - `norm`: of the attack: 1, 2 or inf. `radius`: in scaled units; "auto" is the median
+      nearest-neighbour distance, for other norms the ball whose points lie as far out.
+    - `targets`: "all" other classes (the bound is the smallest: untargeted), "top2" (the
+      runner-up alone) or class numbers.
+    - `gradients`: "torch", "differences" (central, two queries a feature, any model), or
+      "auto", the first that is there.
+    - `guide`: `spade` scores, or numbers, larger for points to measure first; `count` stops
+      after so many. The rest hold NaN.
+    - `output`, `scale`, `reference`, `bounds` as in `gamma`. Ask for logits: saturated
+      probabilities have no slope.
+
+    >>> import numpy as np
+    >>> weights = np.array([[3.0, 4.0], [0.0, 0.0]])
+    >>> scores = clever(lambda x: x @ weights.T, [[1.0, 0.5]], radius=2.0, scale=None)
+    >>> scores.values.round(6).tolist()  # margin 5 over slope 5
+    [1.0]
+
+    Reference: Weng et al., Evaluating the Robustness of Neural Networks, ICLR 2018.
+    """
+    size = norm_of(norm)
+    for name, number in {"blocks": blocks - 9, "block_size": block_size}.items():
+        if number < 1:
+            raise SettingsError(f"{name} is too small to fit a law to: leave it out")
+    asked = models.as_model(model, output=output)
+    region, units, known = scaled(as_region(points), scale, reference)
+    reach, distance = radius_of(radius, known, units, seed)
+    if radius == "auto":
+        reach = typical_radius(size, reach, region.dimension)
+    question, _ = question_about(asked, region, batch_size)
+    chosen = _order(guide, len(region), count)
+    centres = by_class(
+        np.concatenate(
+            [answers(question, at, rows)[:, 0] for at, rows in _centres(question, chosen)]
+        ),
+        asked.kind,
+    )
+    duel = _duel(centres, targets)
+    slopes = slopes_of(question, units, size, reach, gradients, batch_size)
+    pool = Pool(
+        question, slopes, size, reach * units, limits(bounds, region), blocks, block_size, seed
+    )
+    maxima = pool.maxima(chosen, duel, progress)
+    settings = {
+        "model": asked.name,
+        "kind": asked.kind,
+        "classes": None if asked.classes is None else [str(each) for each in asked.classes],
+        "norm": "inf" if size == np.inf else int(size),
+        "radius": reach,
+        "nearest_distance": distance,
+        "targets": targets if isinstance(targets, str) else list(targets),
+        "blocks": blocks,
+        "block_size": block_size,
+        "gradients": len(chosen) * blocks * block_size * duel.targets.shape[1],
+        "slopes": type(slopes).__name__.lower(),
+        "region": region.kind,
+        "points": len(region),
+        "fingerprint": fingerprint(region, units),
+        "dimension": region.dimension,
+        "scale": units.tolist(),
+        "columns": list(region.columns),
+        "still": list(region.still),
+        "bounds": None if pool.limits is None else [edge.tolist() for edge in pool.limits],
+        "guided": guide is not None,
+        "seed": seed,
+    }
+    queries = len(chosen) * (1 + blocks * block_size * slopes.queries_a_point)
+    return bounded(centres, duel, maxima, chosen, len(region), queries, settings)
+
+
+def _order(guide: Any, many: int, count: int | None) -> Integers:
+    """Rows in the order they are measured in."""
+    if count is not None and count < 1:
+        raise SettingsError(f"count must be at least 1, got {count}")
+    if guide is None:
+        return np.arange(many)[:count]
+    values = np.asarray(getattr(guide, "values", guide), dtype=np.float64)
+    if values.shape != (many,):
+        raise SettingsError(
+            f"the guide has shape {values.shape} for {many} points: give one number for each"
+        )
+    known = np.where(np.isfinite(values), values, -np.inf)
+    return np.argsort(-known, kind="stable")[:count].astype(np.int64)
+
+
+def _centres(question: Question, rows: Integers) -> Any:
+    for begin in range(0, len(rows), 4096):
+        part = rows[begin : begin + 4096]
+        yield placed(question, part)[:, None], part
+
+
+def _duel(centres: Floats, targets: Any) -> Duel:
+    """Predicted classes and their rivals."""
+    classes = labels_of(centres)
+    many = centres.shape[1]
+    every = np.broadcast_to(np.arange(many), centres.shape)
+    if isinstance(targets, str) and targets == "all":
+        rivals = every[every != classes[:, None]].reshape(len(centres), many - 1)
+    elif isinstance(targets, str) and targets == "top2":
+        rivals = np.argsort(-centres, axis=1, kind="stable")[:, 1:2]
+    else:
+        wanted = [] if isinstance(targets, str) else [int(each) for each in targets]
+        if not wanted or not all(0 <= each < many for each in wanted):
+            raise SettingsError(
+                f'targets {targets!r}: give "all", "top2" or numbers of classes below {many}'
+            )
+        rivals = np.where(np.array(wanted) == classes[:, None], -1, np.array(wanted))
+    return Duel(classes, np.ascontiguousarray(rivals))
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Fresh samples around points, one pool for all targets."""
+
+    question: Question
+    slopes: Slopes
+    norm: float
+    lengths: Floats
+    limits: tuple[Floats, Floats] | None
+    blocks: int
+    block_size: int
+    seed: int
+
+    def maxima(
+        self, rows: Integers, duel: Duel, progress: Callable[[int, int], None] | None
+    ) -> Floats:
+        """The steepest slope of each block, (rows, targets, blocks)."""
+        samples = self.blocks * self.block_size
+        made = np.empty((len(rows), duel.targets.shape[1], self.blocks))
+        call = self.slopes.rows_a_call
+        together = max(1, call // samples)
+        for begin in range(0, len(rows), together):
+            part = slice(begin, begin + together)
+            few = rows[part]
+            width = max(1, call // len(few))
+            norms = np.concatenate(
+                [
+                    self._norms(few, duel, part, np.arange(low, min(low + width, samples)))
+                    for low in range(0, samples, width)
+                ],
+                axis=1,
+            )
+            shaped = norms.reshape(len(few), self.blocks, self.block_size, -1)
+            made[part] = shaped.max(axis=2).transpose(0, 2, 1)
+            if progress is not None:
+                progress(min(begin + together, len(rows)) * samples, len(rows) * samples)
+        return made
+
+    def _norms(self, rows: Integers, duel: Duel, part: slice, indices: Integers) -> Floats:
+        """Slopes at some samples of some rows: (rows, samples, targets)."""
+        start = placed(self.question, rows)
+        moved = self._moved(start, rows, indices)
+        each = len(indices)
+        repeated = Duel(
+            np.repeat(duel.classes[part], each), np.repeat(duel.targets[part], each, axis=0)
+        )
+        found = self.slopes(moved, np.repeat(rows, each), repeated)
+        return found.reshape(len(rows), each, -1)
+
+    def _moved(self, start: Array, rows: Integers, indices: Integers) -> Array:
+        xp = array_namespace(start)
+        draw = Draw(self.seed, rows, np.zeros(len(rows), dtype=np.int64), start)
+        steps = evenly(self.norm, draw, indices, start.shape[1])
+        lengths = xp.asarray(self.lengths, dtype=start.dtype, device=device(start))
+        points = start[:, None, :] + steps * lengths
+        if self.limits is not None:
+            low, high = (
+                xp.asarray(edge, dtype=start.dtype, device=device(start)) for edge in self.limits
+            )
+            points = xp.clip(points, low, high)
+        return points.reshape((-1, start.shape[1]))

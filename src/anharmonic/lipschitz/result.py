@@ -1,0 +1,87 @@
+"""CleverScores: a bound for every point, and how far its fits can be trusted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from anharmonic import tables
+from anharmonic.lipschitz.weibull import State
+from anharmonic.protocols import Floats, Integers
+from anharmonic.scores import Scores
+
+__all__ = ["CleverScores"]
+
+
+@dataclass(frozen=True, repr=False)
+class CleverScores(Scores):
+    """CLEVER bounds: `values` (points,) is the smallest over the targets; larger is more robust.
+
+    - `signed` (points, targets): each target's bound, at most the radius. `outputs`: the margin
+      to it. `targets`: which class it is, -1 for none.
+    - `slopes`: the estimated largest slope of each margin in the ball. `shapes`, `agreement`: of
+      its fit, the law's shape and Kolmogorov and Smirnov's probability. `states`: how it was
+      found, see `State`.
+    - `errors`: of `values`, from the fit. A point whose gradients vanish is masked and holds NaN:
+      flat is not the same as robust.
+    - `turns`: blocks a point got. `queries`: rows asked for; gradients are counted in settings.
+    """
+
+    targets: Integers = None  # type: ignore[assignment]
+    slopes: Floats = None  # type: ignore[assignment]
+    shapes: Floats = None  # type: ignore[assignment]
+    agreement: Floats = None  # type: ignore[assignment]
+    states: Integers = None  # type: ignore[assignment]
+
+    @property
+    def masked(self) -> Any:
+        """Points whose gradients vanish, (points,) of bool."""
+        return (self.states == int(State.masked)).any(axis=1)
+
+    @property
+    def capped(self) -> Any:
+        """Points whose bound is the radius itself: the ball was too small to say more."""
+        return self.values >= self.settings["radius"]
+
+    @property
+    def fits(self) -> dict[str, int]:
+        """How many ends were found in which way."""
+        return {state.name: int((self.states == int(state)).sum()) for state in State}
+
+    def worst(self, count: int = 10, level: float = 0.95) -> Integers:
+        """Rows of the smallest bounds, by the upper ends of their intervals."""
+        high = self.intervals(level)[1]
+        order = np.argsort(np.where(np.isfinite(high), high, np.inf), kind="stable")
+        return order[: min(count, int(np.isfinite(high).sum()))].astype(np.int64)
+
+    def summary(self) -> dict[str, Any]:
+        """The headline as plain numbers, ready for JSON."""
+        return {
+            **super().summary(),
+            "masked": int(self.masked.sum()),
+            "capped": int(self.capped.sum()),
+            "fits": self.fits,
+        }
+
+    def __repr__(self) -> str:
+        masked, capped = int(self.masked.sum()), int(self.capped.sum())
+        noted = f", {masked:,} masked (no gradient)" if masked else ""
+        noted += f", {capped:,} at the radius or beyond" if capped else ""
+        return f"{super().__repr__()[:-1]}{noted}>"
+
+    def to_arrow(self) -> Any:
+        """The points as a pyarrow Table with the fits beside them, settings in its metadata."""
+        table = super().to_arrow()
+        fits = {
+            "target": self.targets,
+            "slope": self.slopes,
+            "shape": self.shapes,
+            "agreement": self.agreement,
+            "state": self.states,
+        }
+        more = tables.arrow(fits, {})
+        for name in more.column_names:
+            table = table.append_column(name, more[name])
+        return table

@@ -1,0 +1,151 @@
+"""Gradients of a model's outputs, where it has any to give."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+from anharmonic.errors import NoGradient
+from anharmonic.models.predictor import Chain, Predictor
+from anharmonic.models.torch import Forward, placed_on
+from anharmonic.protocols import Array, Model, Pull, Pullback
+
+__all__ = ["pullback_of"]
+
+
+def pullback_of(model: Model) -> Pullback | None:
+    """How to pull gradients back through a model: its own `pullback`, torch's, or None.
+
+    >>> from anharmonic.models import as_model
+    >>> pullback_of(as_model(lambda points: points)) is None
+    True
+    """
+    own: Pullback | None = getattr(model, "pullback", None)
+    if own is not None:
+        return own
+    forward = _forward(model.predict) if isinstance(model, Predictor) else None
+    if forward is None:
+        return None
+    assert isinstance(model, Predictor)
+    return TorchPullback(_tracked(model.predict), forward.module)
+
+
+@dataclass(eq=False)
+class TorchPullback:
+    """One forward pass, and as many backward ones as there are questions.
+
+    On a processor torch has two ways to take a convolution's gradient, and which is quicker (up
+    to six times) depends on its shape: `native` holds the convolutions that are quicker without
+    oneDNN, found by trying both on the first points.
+    """
+
+    predict: Callable[[Array], Array]
+    module: Any
+    native: dict[Any, bool] | None = None
+
+    def __call__(self, points: Array) -> tuple[Array, Pull]:
+        import torch
+
+        points = placed_on(points, self.module).detach().requires_grad_()
+        if self.native is None:
+            tried = points.device.type == "cpu"
+            self.native = self._quicker_without(points[:64]) if tried else {}
+        with _hooked(self.native, self._told):
+            outputs = self.predict(points)
+        outputs = outputs[:, None] if outputs.ndim == 1 else outputs
+        if not outputs.requires_grad:
+            raise NoGradient(
+                "the module's output does not depend on its input by way of torch: leave out "
+                "no_grad(), detach(), numpy and argmax, or pass gradients='differences'"
+            )
+
+        def pull(weights: Array) -> Array:
+            shaped = torch.as_tensor(weights, dtype=outputs.dtype, device=outputs.device)
+            with _left_as_found():
+                return torch.autograd.grad(outputs, points, shaped, retain_graph=True)[0]
+
+        return outputs.detach(), pull
+
+    def _told(self, part: Any, inputs: Any, output: Any) -> None:
+        """Before a convolution's gradient is taken, choose the way."""
+        native = bool(self.native and self.native[part])
+        if output.requires_grad:
+            output.register_hook(lambda gradient: _switch(not native))
+
+    def _quicker_without(self, points: Any) -> dict[Any, bool]:
+        from torch.nn.modules.conv import _ConvNd
+
+        parts = list(self.module.modules())
+        if any(type(part).__name__ == "OptimizedModule" for part in parts):
+            return {}
+        found: dict[Any, bool] = {}
+        seen: list[tuple[Any, Any, Any]] = []
+
+        def keep(part: Any, inputs: Any, output: Any) -> None:
+            seen.append((part, inputs[0], output))
+
+        with _hooked([part for part in parts if isinstance(part, _ConvNd)], keep):
+            self.predict(points)
+        for part, before, after in seen:
+            if before.requires_grad and after.requires_grad:
+                found[part] = _seconds(before, after, False) < _seconds(before, after, True)
+        return found
+
+
+def _seconds(before: Any, after: Any, onednn: bool) -> float:
+    """What a gradient from after to before takes, at best."""
+    import torch
+
+    took = []
+    with _left_as_found():
+        _switch(onednn)
+        for _ in range(3):
+            begun = time.process_time()
+            torch.autograd.grad(after.sum(), before, retain_graph=True)
+            took.append(time.process_time() - begun)
+    return min(took)
+
+
+@contextmanager
+def _hooked(parts: Iterable[Any], hook: Callable[[Any, Any, Any], None]) -> Iterator[None]:
+    handles = [part.register_forward_hook(hook) for part in parts]
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def _switch(onednn: bool) -> None:
+    import torch
+
+    # The public switch sets other things of oneDNN besides, and warns of some.
+    torch._C._set_mkldnn_enabled(onednn)
+
+
+@contextmanager
+def _left_as_found() -> Iterator[None]:
+    """With or without oneDNN afterwards, as before."""
+    import torch
+
+    before = torch._C._get_mkldnn_enabled()
+    try:
+        yield
+    finally:
+        _switch(before)
+
+
+def _forward(step: Any) -> Forward | None:
+    """The pass through a torch module that a function begins with."""
+    if isinstance(step, Chain):
+        return _forward(step.steps[0])
+    return step if isinstance(step, Forward) else None
+
+
+def _tracked(step: Any) -> Any:
+    if isinstance(step, Chain):
+        return Chain((_tracked(step.steps[0]), *step.steps[1:]))
+    return replace(step, tracked=True)

@@ -1,0 +1,1 @@
+"""SPADE of networks of different robustness, trained on handwritten digits."""

@@ -1,0 +1,275 @@
+"""Projected gradient descent: the worst point in a ball that gradients find.
+
+Every row is attacked on its own, with a radius of its own where one is given, and starts from
+numbers that depend on (seed, row, restart) alone, so results do not depend on the batch size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from anharmonic.errors import OutputError, SettingsError
+from anharmonic.models.torch import evaluating, placed_on, scores_in
+from anharmonic.moments import Rate
+from anharmonic.protocols import Draw
+from anharmonic.randomness import normals, phases
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from torch.nn import Module
+
+__all__ = ["Attack", "accuracy", "attack_distance", "correct", "decided", "robust_accuracy"]
+
+
+@dataclass(frozen=True)
+class Attack:
+    """PGD in an L∞ or L2 ball: `attack(module, points, labels)` gives the points moved.
+
+    - `radius`: a number, or one for each row. `step`: length of a step, by default
+      2.5·radius/steps, enough to cross the ball.
+    - `restarts`: rows that still keep their label start again from elsewhere in the ball;
+      `start=False` starts at the points themselves, once.
+    - `bounds`: (low, high) that points are kept within; None for none.
+
+    >>> Attack(radius=0.3, steps=40).stride
+    0.01875
+    """
+
+    radius: Any
+    norm: float = np.inf
+    steps: int = 40
+    step: float | None = None
+    restarts: int = 1
+    start: bool = True
+    bounds: tuple[float, float] | None = (0.0, 1.0)
+    seed: int = 0
+    batch_size: int = 1024
+
+    def __post_init__(self) -> None:
+        if self.norm not in (2, np.inf):
+            raise SettingsError(f"PGD moves in balls of norm 2 or inf, not {self.norm}")
+        if min(self.steps, self.restarts, self.batch_size) < 1:
+            raise SettingsError("steps, restarts and batch_size are counts: give at least 1")
+        if not (np.asarray(_on_host(self.radius)) >= 0).all():
+            raise SettingsError(f"a radius is at least 0, got {self.radius}")
+
+    @property
+    def stride(self) -> Any:
+        """How far a step goes: a number, or one for each row."""
+        return 2.5 * self.radius / self.steps if self.step is None else self.step
+
+    def within(self, radius: Any) -> Attack:
+        """The same attack in another ball."""
+        return replace(self, radius=radius)
+
+    def __call__(
+        self, module: Module, points: Any, labels: Any, rows: Any = None, turn: int = 0
+    ) -> Tensor:
+        """The points (rows, …) moved to where the module does worst on their labels.
+
+        `rows` are the points' own numbers, for their randomness; `turn` begins it anew.
+        """
+        import torch
+
+        points, labels = placed_on(points, module), torch.as_tensor(labels)
+        numbers = np.arange(len(points)) if rows is None else np.asarray(_on_host(rows))
+        radii = torch.as_tensor(self.radius, dtype=points.dtype, device=points.device)
+        if radii.ndim and radii.shape != (len(points),):
+            raise SettingsError(
+                f"{len(points)} points and radii of shape {tuple(radii.shape)}: give a number or "
+                "one radius for each point"
+            )
+        moved: Tensor = points.clone()
+        with evaluating(module):
+            # Stacked networks share a batch: it must not be cut.
+            size = len(points) if getattr(module, "copies", 1) > 1 else self.batch_size
+            for begin in range(0, len(points), size):
+                part = slice(begin, begin + size)
+                moved[part] = self._batch(
+                    module,
+                    points[part],
+                    labels[part].to(points.device),
+                    radii[part] if radii.ndim else radii.expand(len(points[part])),
+                    numbers[part],
+                    turn,
+                )
+        return moved
+
+    def _batch(
+        self,
+        module: Module,
+        points: Tensor,
+        labels: Tensor,
+        radii: Tensor,
+        rows: Any,
+        turn: int,
+    ) -> Tensor:
+        """Restarts until every row of a batch has lost its label, or they are used up."""
+        found, held = points.clone(), np.arange(len(points))
+        for restart in range(self.restarts):
+            chosen = slice(None) if len(held) == len(points) else held
+            ball = _Ball(points[chosen], radii[chosen], self.norm, self.bounds)
+            begun = points[chosen]
+            if self.start:
+                begun = ball.anywhere(self.seed + (turn << 32), rows[chosen], restart)
+            moved = self._climbed(module, begun, labels[chosen], ball)
+            found[chosen] = moved
+            if restart + 1 == self.restarts:
+                break
+            kept = decided(module, moved) == labels[chosen]
+            held = held[_on_host(kept)]
+            if not len(held):
+                break
+        return found
+
+    def _climbed(self, module: Module, points: Tensor, labels: Tensor, ball: _Ball) -> Tensor:
+        import torch
+
+        stride = 2.5 * ball.radii / self.steps if self.step is None else self.step
+        stride = ball.shaped(torch.as_tensor(stride, dtype=points.dtype, device=points.device))
+        for _ in range(self.steps):
+            uphill = _slope(module, points, labels)
+            points = ball.inside(points + stride * ball.direction(uphill))
+        return points
+
+
+@dataclass(frozen=True)
+class _Ball:
+    """Balls around rows of points, and how to stay inside."""
+
+    centres: Tensor
+    radii: Tensor
+    norm: float
+    bounds: tuple[float, float] | None
+
+    def shaped(self, values: Tensor) -> Tensor:
+        """Numbers (rows,) so that they multiply points (rows, …)."""
+        return values.reshape((-1,) + (1,) * (self.centres.ndim - 1)) if values.ndim else values
+
+    def anywhere(self, seed: int, rows: Any, restart: int) -> Tensor:
+        """Uniformly drawn points, the same for a row wherever it stands."""
+        import torch
+
+        flat = self.centres.flatten(1)
+        draw = Draw(seed, np.asarray(rows, dtype=np.int64), np.full(len(rows), restart), flat)
+        if self.norm == 2:
+            index = torch.zeros(1, dtype=torch.int64, device=flat.device)
+            away = normals(draw, index, flat.shape[1])[:, 0]
+            share = (phases(draw, 1) / (2 * np.pi)).to(flat.dtype) ** (1 / flat.shape[1])
+            away = share * away / away.norm(dim=1, keepdim=True)
+        else:
+            away = (phases(draw, flat.shape[1]) / np.pi - 1).to(flat.dtype)
+        away = away.reshape(self.centres.shape)
+        return self.inside(self.centres + self.shaped(self.radii) * away)
+
+    def direction(self, slope: Tensor) -> Tensor:
+        """The steepest way up for a step of length 1."""
+        if self.norm == np.inf:
+            return slope.sign()
+        length = slope.flatten(1).norm(dim=1)
+        return slope / self.shaped(length.clamp_min(1e-30))
+
+    def inside(self, points: Tensor) -> Tensor:
+        """The nearest points that may be visited."""
+        away = points - self.centres
+        if self.norm == np.inf:
+            reach = self.shaped(self.radii)
+            away = away.clamp(-reach, reach)
+        else:
+            length = away.flatten(1).norm(dim=1)
+            away = away * self.shaped((self.radii / length.clamp_min(1e-30)).clamp_max(1.0))
+        moved = self.centres + away
+        return moved if self.bounds is None else moved.clamp(*self.bounds)
+
+
+def _slope(module: Module, points: Tensor, labels: Tensor) -> Tensor:
+    """The gradient of every row's own loss."""
+    import torch
+
+    with torch.enable_grad():
+        points = points.detach().requires_grad_()
+        logits = scores_in(module(points))
+        if not logits.requires_grad:
+            raise OutputError(
+                "the module's output does not depend on its input by way of torch, so it has no "
+                "gradient: leave out no_grad(), detach() and numpy in forward()"
+            )
+        loss = torch.nn.functional.cross_entropy(logits, labels, reduction="sum")
+        return torch.autograd.grad(loss, points)[0]
+
+
+def decided(module: Module, points: Tensor) -> Tensor:
+    """The class with the largest output, (rows,), in eval mode and without gradients."""
+    import torch
+
+    with evaluating(module), torch.no_grad():
+        classes: Tensor = scores_in(module(points)).argmax(dim=1)
+    return classes
+
+
+def _on_host(values: Any) -> Any:
+    return values.detach().cpu().numpy() if hasattr(values, "detach") else values
+
+
+def correct(module: Module, points: Any, labels: Any, batch_size: int = 4096) -> Any:
+    """Whether each point gets its label, (rows,) of bool."""
+    import torch
+
+    points, labels = placed_on(points, module), torch.as_tensor(labels)
+    parts = [
+        decided(module, points[begin : begin + batch_size]).cpu()
+        for begin in range(0, len(points), batch_size)
+    ]
+    return (torch.cat(parts) == labels.cpu()).numpy()
+
+
+def accuracy(module: Module, points: Any, labels: Any) -> Rate:
+    """The share of points that get their label, with its interval."""
+    hits = correct(module, points, labels)
+    return Rate.of(int(hits.sum()), len(hits))
+
+
+def robust_accuracy(
+    module: Module,
+    points: Any,
+    labels: Any,
+    attack: Callable[[Any, Any, Any], Any],
+) -> Rate:
+    """The share of points that get their label before and after an attack."""
+    clean = correct(module, points, labels)
+    kept = clean & correct(module, attack(module, points, labels), labels)
+    return Rate.of(int(kept.sum()), len(kept))
+
+
+def attack_distance(
+    module: Module,
+    points: Any,
+    labels: Any,
+    attack: Attack | None = None,
+    *,
+    upper: float,
+    rounds: int = 10,
+) -> Any:
+    """The smallest radius at which an attack changes each label, (rows,); inf beyond `upper`.
+
+    Halves the interval of radii for each point on its own. No attack is perfect, so the true
+    distance is at most this.
+    """
+    import torch
+
+    chosen = attack or Attack(0.0)
+    points, labels = placed_on(points, module), torch.as_tensor(labels)
+    low = np.zeros(len(points))
+    high = np.full(len(points), float(upper))
+    broken = ~correct(module, chosen.within(upper)(module, points, labels), labels)
+    for turn in range(rounds):
+        middle = (low + high) / 2
+        moved = chosen.within(torch.from_numpy(middle))(module, points, labels, turn=turn + 1)
+        fell = ~correct(module, moved, labels)
+        high, low = np.where(fell, middle, high), np.where(fell, low, middle)
+        broken |= fell
+    return np.where(broken, high, np.inf)

@@ -1,0 +1,187 @@
+"""A training loop that stops at the first NaN, can be resumed, and tells how it goes."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from anharmonic.errors import SettingsError, TrainingStopped
+from anharmonic.files import whole_file
+from anharmonic.models.torch import placed_on
+from anharmonic.protocols import Integers
+from anharmonic.randomness import generator
+from anharmonic.training.objectives import Batch, Objective, plain
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from torch.nn import Module
+    from torch.optim import Optimizer
+
+__all__ = ["Epoch", "train"]
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """What one pass over the data was like; `losses` has a mean for each stacked network."""
+
+    number: int
+    losses: tuple[float, ...]
+    steps: int
+    seconds: float
+    logged: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def loss(self) -> float:
+        return sum(self.losses) / len(self.losses)
+
+
+Hook = Callable[[Any, Epoch], dict[str, Any] | None]
+"""Called with the module and the epoch that ended; what it returns is logged with the epoch."""
+
+
+def train(
+    module: Module,
+    points: Any,
+    labels: Any,
+    *,
+    objective: Objective = plain,
+    epochs: int = 1,
+    batch_size: int = 128,
+    rate: float = 1e-3,
+    optimizer: Optimizer | None = None,
+    seed: int = 0,
+    checkpoint: str | Path | None = None,
+    hooks: Sequence[Hook] = (),
+    progress: Callable[[int, int], None] | None = None,
+) -> list[Epoch]:
+    """Train a module in place (Adam, unless told otherwise) and tell how each epoch went.
+
+    - `points` (rows, …) and `labels` (rows,) of class numbers; they go to the module's device.
+    - `objective`: `plain`, `Adversarial(…)`, `Penalised(…)` or any loss a row.
+    - `checkpoint`: written whole after each epoch, and gone on from where it exists. The data
+      are shuffled by (seed, epoch), so an interrupted run ends where an uninterrupted one would.
+    - `hooks` are called after each epoch, `progress` with steps made and steps in all.
+
+    A loss that is NaN or infinite raises `TrainingStopped` before any weight is changed by it.
+    """
+    import torch
+
+    points = placed_on(points, module)
+    labels = torch.as_tensor(labels).to(points.device)
+    chosen = optimizer or torch.optim.Adam(module.parameters(), lr=rate)
+    file = None if checkpoint is None else Path(checkpoint)
+    made = _Progress(len(points), batch_size, epochs, seed, getattr(module, "copies", 1))
+    history = _resumed(module, chosen, file, made)
+    for number in range(len(history), epochs):
+        begun = time.perf_counter()
+        order = made.order(number)
+        sums = torch.zeros(made.copies, device=points.device)
+        module.train()
+        for at, rows in enumerate(order):
+            step = number * len(order) + at
+            sums = sums + _step(module, chosen, objective, points, labels, rows, step, file)
+            if progress is not None:
+                progress(step + 1, epochs * len(order))
+        losses = tuple((sums / len(order)).tolist())
+        epoch = Epoch(number, losses, len(order), time.perf_counter() - begun)
+        for hook in hooks:
+            epoch.logged.update(hook(module, epoch) or {})
+        history.append(epoch)
+        if file is not None:
+            _kept(file, module, chosen, history, made)
+    return history
+
+
+@dataclass(frozen=True)
+class _Progress:
+    """In which order rows come; also what two halves of one run must have in common."""
+
+    rows: int
+    batch_size: int
+    epochs: int
+    seed: int
+    copies: int
+
+    def order(self, epoch: int) -> Integers:
+        """Row numbers (steps, copies · batch): every stacked network has an order of its own."""
+        size = min(self.batch_size, self.rows)
+        steps = self.rows // size
+        orders = [
+            generator(self.seed, 21, epoch, copy).permutation(self.rows)[: steps * size]
+            for copy in range(self.copies)
+        ]
+        shaped = np.stack(orders).reshape(self.copies, steps, size)
+        return shaped.transpose(1, 0, 2).reshape(steps, -1)
+
+
+def _step(
+    module: Module,
+    optimizer: Optimizer,
+    objective: Objective,
+    points: Tensor,
+    labels: Tensor,
+    rows: Integers,
+    step: int,
+    file: Path | None,
+) -> Tensor:
+    """One step; the mean loss of each stacked network, kept on the device."""
+    import torch
+
+    chosen = torch.from_numpy(rows).to(points.device)
+    losses = objective(module, Batch(points[chosen], labels[chosen], rows, step))
+    each = losses.reshape(getattr(module, "copies", 1), -1).mean(dim=1)
+    if not math.isfinite(each.detach().sum().item()):
+        stopped = TrainingStopped(
+            f"the loss is NaN or infinite at step {step}, and no weight was changed by it. "
+            + (f"The last good checkpoint is {file}" if file and file.exists() else "")
+            + ": lower rate=, or look at the rows of that step"
+        )
+        stopped.step, stopped.checkpoint = step, file if file and file.exists() else None
+        raise stopped
+    optimizer.zero_grad(set_to_none=True)
+    # A sum, so that each network gets the gradient it would get alone.
+    torch.autograd.backward(each.sum())
+    optimizer.step()
+    return each.detach()
+
+
+def _kept(
+    file: Path, module: Module, optimizer: Optimizer, history: list[Epoch], made: _Progress
+) -> None:
+    import torch
+
+    held = {
+        "module": module.state_dict(),
+        "optimizer": optimizer.state_dict(),
+        "history": [vars(epoch) for epoch in history],
+        "settings": vars(made),
+    }
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with whole_file(file) as temporary:
+        torch.save(held, temporary)
+
+
+def _resumed(
+    module: Module, optimizer: Optimizer, file: Path | None, made: _Progress
+) -> list[Epoch]:
+    import torch
+
+    if file is None or not file.exists():
+        return []
+    held = torch.load(file, weights_only=True)
+    same = ("rows", "batch_size", "seed", "copies")
+    differing = [name for name in same if held["settings"][name] != getattr(made, name)]
+    if differing:
+        raise SettingsError(
+            f"{file} was written by a run with another {', '.join(differing)}: go on with the "
+            "same arguments, or name another checkpoint"
+        )
+    module.load_state_dict(held["module"])
+    optimizer.load_state_dict(held["optimizer"])
+    return [Epoch(**each) for each in held["history"]]
