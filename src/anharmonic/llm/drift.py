@@ -102,7 +102,7 @@ def quiet_time(path: str | os.PathLike[str], way: dict[str, Any]) -> Floats:
         ways, gammas = [_of(run.header["recipe"], run.header["embed"])], run.values
     elif "way" in first:
         found = list(lines(path))
-        ways = [each["way"] for each in found]
+        ways = [each.get("way", {}) for each in found]
         gammas = np.array([each["gamma"][0] for each in found], dtype=float)
     else:
         raise InputError(f"{path} holds no gammas: give a file of llm score, or of llm serve --out")
