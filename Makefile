@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 MLSERVER := .venv-mlserver/bin/mlserver
 
-.PHONY: demo test slow check lint bench docs mlserver chromium clean
+.PHONY: demo test slow check lint audit bench docs mlserver chromium clean
 
 demo: $(VENV)/.demo
 	$(BIN)/anharmonic demo
@@ -21,6 +21,11 @@ lint: $(VENV)/.test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python .ci/audit.py --offline
+
+# Known vulnerabilities need pip-audit and a network; it says when it could not look.
+audit: $(VENV)/.test
+	$(BIN)/python .ci/audit.py
 
 bench: $(VENV)/.test
 	$(BIN)/python -m benchmarks

@@ -95,3 +95,29 @@ def test_mistakes_are_named(folder):
     assert "rows 0 to 149" in done.stderr
     done = run(folder, "search", "mine:halves", code=1)
     assert "--data" in done.stderr
+
+
+def test_how_long_decisions_last(folder):
+    done = run(folder, "nstep", *TABLE, "--radius", "0.3", "--observe", "2", "--out", "n.parquet")
+    for words in ("flip chance", "least stable rows", "150 points", "Brier score", "±"):
+        assert words in done.stdout
+    saved = ah.Scores.load(folder / "n.parquet")
+    assert saved.settings["nstep"] == "walks"
+    assert saved.queries == 150 * 21
+
+
+def test_least_stable_first_whatever_is_asked(folder):
+    told = {}
+    for kind in ("sway", "paper"):
+        done = run(folder, "nstep", "mine:halves", *IMAGES, "--kind", kind, "--json")
+        told[kind] = json.loads(done.stdout)
+        assert len(told[kind]["least_stable_rows"]) == 5
+    images = np.load(folder / "images.npy").reshape(6, -1)
+    margin = np.abs(images[:, :12].mean(axis=1) - images[:, 13:].mean(axis=1))
+    assert told["sway"]["least_stable_rows"][0] == int(np.argmin(margin))
+
+
+def test_nstep_says_what_to_do_next(folder):
+    assert "give --data" in run(folder, "nstep", "model.joblib", code=1).stderr
+    ever = ("--event", "ever")
+    assert "takes 'drift'" in run(folder, "nstep", *TABLE, *ever, code=1).stderr

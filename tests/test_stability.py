@@ -37,7 +37,9 @@ POINTS = np.random.default_rng(0).normal(size=(40, 4))
 def test_a_flat_boundary_under_isotropic_steps(ball, steps):
     """A step changes the margin by 2r·w·u, of mean 0 and variance 4r²|w|²/n."""
     radius = 0.3
-    found = ah.nstep_robustness(slope, POINTS, steps=steps, radius=radius, scale=None, ball=ball)
+    found = ah.nstep_robustness(
+        slope, POINTS, kind="drift", steps=steps, radius=radius, scale=None, ball=ball
+    )
     margin = 2 * np.abs(POINTS @ WEIGHTS)
     z = -margin / (np.sqrt(steps) * 2 * radius * np.linalg.norm(WEIGHTS) / 2)
     np.testing.assert_allclose(found.signed, z, rtol=1e-9)
@@ -50,7 +52,9 @@ def test_a_flat_boundary_under_isotropic_steps(ball, steps):
 
 def test_on_the_boundary_the_chance_is_one_half():
     for ball in ("cross", "random pairs"):
-        found = ah.nstep_robustness(slope, np.zeros((3, 4)), radius=0.2, scale=None, ball=ball)
+        found = ah.nstep_robustness(
+            slope, np.zeros((3, 4)), kind="drift", radius=0.2, scale=None, ball=ball
+        )
         np.testing.assert_allclose(found.values, 0.5, atol=1e-12)
 
 
@@ -61,13 +65,15 @@ def test_a_model_that_does_not_change_never_flips():
     for event in ("end", "ever"):
         for ball in ("cross", "random"):
             found = ah.nstep_robustness(
-                flat, POINTS, radius=0.2, scale=None, ball=ball, event=event
+                flat, POINTS, kind="drift", radius=0.2, scale=None, ball=ball, event=event
             )
             np.testing.assert_array_equal(found.values, 0)
             np.testing.assert_array_equal(found.errors, 0)
     tie, z = stability.flip_chance(np.zeros(1), np.zeros(1), np.zeros(1), 9, "end")
     assert tie.tolist() == [0.5]
     assert z.tolist() == [0.0]
+    walks = ah.nstep_robustness(flat, POINTS, radius=0.2, scale=None)
+    assert walks.values.max() == walks.errors.max() == 0
     sure, _ = stability.flip_chance(np.ones(1), -np.ones(1), np.zeros(1), 9, "end")
     assert sure.tolist() == [1.0]
 
@@ -108,7 +114,7 @@ def test_the_error_covers_what_other_directions_say():
 @pytest.mark.parametrize("ball", ["auto", "dense", "random pairs"])
 def test_batches_change_nothing(ball):
     common = {"radius": 0.2, "scale": None, "ball": ball, "directions": 6}
-    for kind in ("drift", "paper"):
+    for kind in ("drift", "walks", "sway", "paper"):
         one = ah.nstep_robustness(bumps, POINTS, kind=kind, **common)
         other = ah.nstep_robustness(bumps, POINTS, kind=kind, batch_size=3, **common)
         np.testing.assert_allclose(one.values, other.values, rtol=1e-12)
@@ -127,6 +133,53 @@ def test_torch_says_the_same_as_numpy():
     assert sum(row.points for row in table.rows) == 40
 
 
+def test_walks_on_a_flat_boundary():
+    """The change over N steps has mean 0 and variance N·4r²|w|²/n, however it is asked for."""
+    common = {"steps": 9, "radius": 0.3, "scale": None, "directions": 2000, "ball": "random"}
+    margin = 2 * np.abs(POINTS[:8] @ WEIGHTS)
+    spread = 3 * 2 * 0.3 * np.linalg.norm(WEIGHTS) / 2
+    sway = ah.nstep_robustness(slope, POINTS[:8], kind="sway", **common)
+    assert sway.metric == "sway"
+    assert sway.queries == 8 * 2001
+    np.testing.assert_array_less(np.abs(sway.values - spread / margin), 5 * sway.errors)
+    np.testing.assert_allclose(sway.values * margin, spread, rtol=0.08)
+    np.testing.assert_array_less(np.abs(sway.signed * margin), 5 * spread / np.sqrt(2000))
+    walks = ah.nstep_robustness(slope, POINTS[:8], kind="walks", **common)
+    np.testing.assert_array_less(
+        np.abs(walks.values - norm.cdf(-margin / spread)), 5 * walks.errors + 1e-6
+    )
+    drift = ah.nstep_robustness(slope, POINTS[:8], kind="drift", **common | {"ball": "cross"})
+    np.testing.assert_allclose(walks.values, drift.values, atol=0.04)
+
+
+def test_sway_squared_bounds_the_share_of_walks_that_flip():
+    common = {"steps": 4, "radius": 0.1, "scale": None, "ball": "random"}
+    sway = ah.nstep_robustness(bumps, POINTS, kind="sway", directions=400, **common)
+    seen = stability.observed_flips(bumps, POINTS, walks=100, **common | {"seed": 5})
+    slack = 5 * 2 * sway.values * sway.errors + 5 * 0.05
+    assert (seen.rates <= sway.values**2 + slack).all()
+    assert ((sway.values < 0.5) & (seen.rates == 0)).any()
+    assert (seen.rates > 0.05).any()
+
+
+def test_sway_is_no_chance():
+    sway = ah.nstep_robustness(slope, POINTS, kind="sway", radius=0.1, scale=None)
+    with pytest.raises(SettingsError, match="kind='walks'"):
+        stability.calibration(sway, np.zeros(len(POINTS)))
+
+
+def test_sway_where_there_is_nothing_to_divide_by():
+    def flat(x):
+        return np.zeros((len(x), 2)) + (np.asarray(x)[:, :1] > 0) * np.array([[1.0, 0.0]])
+
+    at = np.array([[5.0, 0.0], [-5.0, 0.0]])
+    found = ah.nstep_robustness(flat, at, kind="sway", radius=0.1, scale=None)
+    assert found.values.tolist() == [0.0, 0.0]
+    near = np.array([[-0.01, 0.0]])
+    found = ah.nstep_robustness(flat, near, kind="sway", radius=0.5, scale=None)
+    assert found.values.tolist() == [np.inf]
+
+
 def test_the_papers_metric():
     """Of logits (x₀², 0) gamma is r²/n with the cross ball and P the softmax."""
 
@@ -141,11 +194,12 @@ def test_the_papers_metric():
     assert found.metric == "paper stability"
 
 
-def test_predicted_chances_come_true_on_a_flat_boundary():
+@pytest.mark.parametrize(("kind", "directions"), [("drift", 20), ("walks", 200)])
+def test_predicted_chances_come_true_on_a_flat_boundary(kind, directions):
     random = np.random.default_rng(3)
     points = random.normal(size=(400, 4))
     common = {"radius": 0.25, "scale": None, "steps": 30}
-    chances = ah.nstep_robustness(slope, points, **common)
+    chances = ah.nstep_robustness(slope, points, kind=kind, directions=directions, **common)
     seen = stability.observed_flips(slope, points, walks=5, **common)
     assert seen.flips.shape == (400, 5)
     assert seen.queries == 400 * 5 * 31
@@ -169,7 +223,7 @@ def test_ever_comes_before_the_end():
     end = stability.observed_flips(slope, points, event="end", **common)
     ever = stability.observed_flips(slope, points, event="ever", **common)
     assert (ever.flips >= end.flips).all()
-    chances = ah.nstep_robustness(slope, points, event="ever", **common)
+    chances = ah.nstep_robustness(slope, points, kind="drift", event="ever", **common)
     assert chances.values.mean() == pytest.approx(ever.rates.mean(), abs=0.1)
     assert ever.queries < end.queries
     with pytest.raises(SettingsError, match="give both the same"):
@@ -294,7 +348,9 @@ def test_maps_refuse_what_does_not_fit():
     ("arguments", "words"),
     [
         ({"steps": 0}, "at least 1"),
-        ({"kind": "best"}, "'drift' or 'paper'"),
+        ({"kind": "best"}, "walks, sway, drift, paper"),
+        ({"kind": "sway", "event": "ever"}, "at their ends alone"),
+        ({"kind": "walks", "directions": 2}, "too little"),
         ({"ball": "random", "directions": 2}, "too little"),
     ],
 )

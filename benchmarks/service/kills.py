@@ -29,7 +29,8 @@ def survived(folder: Path, kills: int, store: str | None = None, seconds: float 
     address = store or str(folder / "kills.db")
     target = Target(address, folder)
     moments = random.Random(0)
-    waiting, acknowledged = requests(40_000, "kill"), set[str]()
+    enough = round(4000 * seconds * (kills + 1))
+    waiting, acknowledged = requests(enough, "kill"), set[str]()
     for _ in range(kills):
         target.start()
         blow = threading.Timer(moments.uniform(0.3, 0.9) * seconds, target.kill)

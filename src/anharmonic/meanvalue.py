@@ -175,10 +175,13 @@ def _keeping(ledger: Ledger, settings: dict[str, Any]) -> Iterator[None]:
         raise
     except Exception as problem:
         done, many = int((ledger.turns > 0).sum()), len(ledger.turns)
+        kept = (
+            f". {done:,} of {many:,} points are finished and kept in .partial: mend the model and "
+            "call again with resume=error.partial"
+        )
         stopped = MeasurementStopped(
-            f"the model raised {type(problem).__name__}: {problem}. {done:,} of {many:,} points "
-            "are finished and kept in .partial: mend the model and call again with "
-            "resume=error.partial"
+            f"the model raised {type(problem).__name__}: {problem}"
+            f"{kept if done else ': mend it, or give it other points'}"
         )
         stopped.partial = ledger.scores(settings)
         raise stopped from problem

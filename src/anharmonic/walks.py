@@ -19,7 +19,8 @@ from anharmonic import balls, tables
 from anharmonic.deviation import Segment, around
 from anharmonic.errors import SettingsError
 from anharmonic.moments import Rate
-from anharmonic.protocols import Array, Ball, Floats, Integers
+from anharmonic.protocols import Array, Ball, Draw, Floats, Integers
+from anharmonic.randomness import integers
 
 __all__ = ["Search", "Stride", "walking_ball"]
 
@@ -77,6 +78,16 @@ class Stride:
         free = self if self.grid is None else replace(self, limits=None)
         points, _ = around(free, start, rows, [Segment(turn, first, stop)])
         return self.rounded(points)
+
+    def anywhere(self, start: Array, rows: Integers, turn: int) -> Array:
+        """Where a random step of each row ends, (rows, n): along a direction or against it."""
+        ends = self.neighbours(start, rows, turn, 0, 1)
+        if not self.ball.paired:
+            return ends[:, 0]
+        # A place no ball draws from, so that the side says nothing about the direction.
+        draw = Draw(self.seed, rows, np.full(len(rows), turn), np.empty(0))
+        side = integers(draw, np.array([self.ball.count]), 2)[:, 0]
+        return ends[np.arange(len(rows)).tolist(), side.tolist()]
 
     def step(self, start: Array, row: int, turn: int, choice: int) -> Array:
         """Where one chosen step from `start` (n,) ends."""

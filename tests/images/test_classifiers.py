@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import anharmonic as ah
-from anharmonic.errors import NotAModel, PointsError, SettingsError, UntrustedFile
+from anharmonic.errors import ModelError, NotAModel, PointsError, SettingsError, UntrustedFile
 from anharmonic.images import IMAGENET, Preprocessing, classifier
 from anharmonic.images.network import prepared
 
@@ -123,6 +123,21 @@ def test_onnx_answers_as_torch_does(tmp_path):
     one = ah.gamma(by_onnx, GREY.numpy(), radius=5.0, scale=None)
     other = ah.gamma(by_torch, GREY.numpy(), radius=5.0, scale=None)
     np.testing.assert_allclose(one.values, other.values, atol=1e-4)
+
+
+def test_another_number_of_classes_is_refused_kindly(folders, tmp_path):
+    network = torch.nn.Sequential(
+        torch.nn.Conv2d(3, 4, 3), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(144, 2)
+    ).eval()
+    onnx_file(network, tmp_path / "net.onnx")
+    for source in (network, tmp_path / "net.onnx", folders / "vit"):
+        how = Preprocessing((32, 32) if source == folders / "vit" else (8, 8))
+        model = classifier(source, how, classes=("cat", "dog", "eel", "fox"))
+        with pytest.raises(ModelError, match="classes= names 4: give one name for each"):
+            ah.gamma(model, GREY.numpy(), radius=5.0, scale=None)
+    single = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(192, 1))
+    two = classifier(single, Preprocessing((8, 8)), classes=("no", "yes"))
+    assert two(GREY).shape == (3, 1)
 
 
 def onnx_file(network, path):

@@ -12,11 +12,15 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
+import numpy as np
 import pytest
 import uvicorn
 from tests.llm.servers import Reply, Server, words
 
+from anharmonic.cli import app as command
+from anharmonic.errors import AnharmonicError
 from anharmonic.llm.clients import Endpoint
+from anharmonic.llm.drift import ChatWatch, quiet_time, way_of_measuring
 from anharmonic.llm.gateway import Gateway
 from anharmonic.llm.recipe import Recipe
 from anharmonic.llm.scorer import Scorer
@@ -41,12 +45,18 @@ def touchy(asked, count):
 
 
 @contextmanager
-def gateway(behaviour, share=0.0, repeats=0):
+def gateway(behaviour, share=0.0, repeats=0, watch=None):
     with Server(behaviour) as behind, Endpoint(behind.url, "as asked", key="BEHIND") as client:
         scores = []
         recipe = Recipe(count=4, repeats=repeats)
-        scorer = Scorer(client, words, recipe, share, scores.append)
-        app = Gateway(behind.url, scorer, key="BEHIND")
+
+        def told(score):
+            scores.append(score)
+            if watch is not None:
+                watch.update(score)
+
+        scorer = Scorer(client, words, recipe, share, told)
+        app = Gateway(behind.url, scorer, watch=watch, key="BEHIND")
         config = uvicorn.Config(app, port=0, log_level="error", ws="none", lifespan="on")
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run)
@@ -183,37 +193,111 @@ def test_a_chat_that_cannot_be_scored_is_still_answered():
     assert KEY not in scores[0].problem
 
 
-def test_from_a_shell(tmp_path):
+class Moody:
+    """Keeps to its answer until it is told to waver."""
+
+    wavering = False
+
+    def __call__(self, asked, count):
+        return touchy(asked, count) if self.wavering else Reply("yes")
+
+
+def test_answers_that_become_unsteady_raise_an_alarm():
+    moody = Moody()
+    # A quiet time in which most answers were as steady as this server's first are.
+    watch = ChatWatch(np.random.default_rng(0).choice([0, 0.1], p=[0.8, 0.2], size=100))
+    inline = {"x-anharmonic-score": "inline"}
+    with gateway(moody, watch=watch) as (caller, _, _, _):
+
+        def seen():
+            return caller.get("/anharmonic/status").json()["watch"]
+
+        for _ in range(15):
+            post(caller, **inline)
+        assert seen()["weighed"] == 15
+        assert not seen()["alarms"]
+        moody.wavering = True
+        while not seen()["alarm"]:
+            assert post(caller, **inline).headers["x-anharmonic-gamma"] > "0.3"
+            assert seen()["weighed"] < 60
+        (alarm,) = seen()["alarms"]
+        assert (alarm["watched"], alarm["direction"]) == ("gamma", "up")
+        assert 14 <= alarm["since"] <= alarm["at"] == alarm["chat"] == seen()["weighed"] - 1
+        assert seen()["evidence"]["gamma up"] >= seen()["line"]
+        assert caller.get("/anharmonic/reset").status_code == 404
+        evil = caller.post("/anharmonic/reset", headers={"origin": "https://evil.example"})
+        assert evil.status_code == 403
+        assert seen()["alarm"]
+        assert caller.post("/anharmonic/reset").json()["watch"]["alarms"] == []
+
+
+def test_a_chat_without_a_gamma_is_counted_and_not_weighed():
+    def silent(asked, count):
+        return Reply("yes" if asked["messages"][-1]["content"] == "really?" else "")
+
+    watch = ChatWatch(np.zeros(30))
+    with gateway(silent, watch=watch) as (caller, _, _, _):
+        post(caller, **{"x-anharmonic-score": "inline"})
+        found = caller.get("/anharmonic/status").json()["watch"]
+        assert (found["weighed"], found["without_gamma"]) == (0, 1)
+
+
+def test_a_reference_that_was_measured_otherwise_is_refused(tmp_path):
+    way = way_of_measuring(Recipe(count=4), "minilm")
+    kept = tmp_path / "scores.jsonl"
+    lines = [{"gamma": [gamma, 0.1], "way": way} for gamma in (0.25, None, 0.5)]
+    kept.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert quiet_time(kept, way).tolist() == [0.25, 0.5]
+    with pytest.raises(AnharmonicError, match="count 4, here 5"):
+        quiet_time(kept, {**way, "count": 5})
+    with pytest.raises(AnharmonicError, match="too small"):
+        ChatWatch(quiet_time(kept, way))
+    kept.write_text('{"gamma": 1}\n')
+    with pytest.raises(AnharmonicError, match="llm serve --out"):
+        quiet_time(kept, way)
+
+
+def test_from_a_shell(tmp_path, monkeypatch):
     (tmp_path / "mine.py").write_text(
         "import numpy as np\n"
         "def size(texts):\n    return np.array([[len(t), 1.0] for t in texts])\n"
     )
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "asked.csv").write_text("prompt\n" + "".join(f"q{n}?\n" for n in range(40)))
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
+    alike = ("--embed", "mine:size", "--count", "3", "--key", "BEHIND", "--perturb", "control")
+    with Server(lambda *_: Reply("yes")) as steady:
+        quiet = ["llm", "score", "asked.csv", "--model", "m", "--url", steady.url, *alike]
+        command([*quiet, "--out", "quiet.jsonl", "--no-gamma0", "--json"], standalone_mode=False)
     with Server(touchy) as behind:
-        command = [
-            *(PROGRAM, "llm", "serve", behind.url, "--port", str(port), "--share", "1"),
-            *("--embed", "mine:size", "--count", "3", "--out", "scores.jsonl", "--key", "BEHIND"),
-            *("--perturb", "control"),
+        words = [
+            *(PROGRAM, "llm", "serve", behind.url, "--port", str(port), "--share", "0", *alike),
+            *("--out", "scores.jsonl", "--reference", "quiet.jsonl", "--false-alarms", "1 per 100"),
         ]
-        running = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+        running = subprocess.Popen(words, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
         try:
-            with httpx.Client(transport=httpx.HTTPTransport(retries=0)) as caller:
+            with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=10) as caller:
                 while True:
                     assert running.poll() is None
                     try:
-                        got = caller.post(
-                            f"http://127.0.0.1:{port}/v1/chat/completions", json=CHAT, timeout=10
-                        )
+                        watched = caller.get("/anharmonic/status").json()["watch"]
                         break
                     except httpx.ConnectError:
                         time.sleep(0.02)
-            assert got.json()["choices"][0]["message"]["content"] == "yes"
+                assert watched["reference"] == 40
+                while not watched["alarm"]:
+                    got = post(caller, **{"x-anharmonic-score": "inline"})
+                    assert got.json()["choices"][0]["message"]["content"] == "yes"
+                    watched = caller.get("/anharmonic/status").json()["watch"]
+                    assert watched["weighed"] < 150
         finally:
             running.terminate()
             said = running.communicate()[1]
-    assert "scoring 100% of the chats" in said
-    (line,) = (tmp_path / "scores.jsonl").read_text().splitlines()
-    assert json.loads(line)["gamma"][0] > 0
-    assert KEY not in line + said
+    assert "watching gamma against 40 of a quiet time" in said
+    assert "alarm: gamma rose" in said
+    kept = (tmp_path / "scores.jsonl").read_text()
+    way = way_of_measuring(Recipe("control", count=3), "mine:size")
+    assert len(quiet_time("scores.jsonl", way)) == watched["weighed"]
+    assert KEY not in kept + said

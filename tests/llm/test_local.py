@@ -14,6 +14,7 @@ import anharmonic as ah
 from anharmonic.errors import MissingExtra, NotAModel
 from anharmonic.llm import Parameters, Request, as_client
 from anharmonic.llm.clients import Endpoint, Function, LocalServer, Pipeline
+from anharmonic.llm.clients.local import idle_processors
 
 
 @pytest.fixture(scope="module")
@@ -93,6 +94,15 @@ def test_a_missing_runner_names_its_extra(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "xllamacpp", None)
     with pytest.raises(MissingExtra, match="gguf"):
         LocalServer(tmp_path / "m.gguf")
+
+
+@pytest.mark.parametrize(("load", "threads"), [(0.1, 3), (1.9, 2), (3.0, 1), (17.5, 1)])
+def test_only_idle_processors_compute_an_answer(monkeypatch, load, threads):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2, 3}, raising=False)
+    monkeypatch.setattr(os, "getloadavg", lambda: (load, 0.0, 0.0), raising=False)
+    assert idle_processors() == threads
+    monkeypatch.delattr(os, "getloadavg")
+    assert idle_processors() == 1
 
 
 @pytest.mark.skipif("ANHARMONIC_GGUF" not in os.environ, reason="no ANHARMONIC_GGUF file given")

@@ -22,7 +22,9 @@ from anharmonic.cli import app
 from anharmonic.errors import AnharmonicError, InputError, SettingsError
 from anharmonic.llm.cache import Cache
 from anharmonic.llm.questions import Question, read_questions
+from anharmonic.llm.records import Record
 from anharmonic.llm.runs import RunFile
+from anharmonic.llm.shapes import Answer
 from anharmonic.llm.summaries import read_run
 from anharmonic.llm.visible import visible
 
@@ -223,7 +225,7 @@ def test_another_recipe_is_another_run(folder, here):
     with Server(steady) as server:
         here(arguments(server))
         done = here(arguments(server, "--seed", "1"), code=1)
-        assert "another recipe" in done.stderr
+        assert "another recipe (seed 0, now 1):" in done.stderr
         (folder / "questions.jsonl").write_text('{"id": "q3", "prompt": "changed?"}\n')
         assert "another question" in here(arguments(server), code=1).stderr
         (folder / "other.txt").write_text("hello\n")
@@ -238,8 +240,13 @@ def test_two_runs_cannot_write_one_file(tmp_path):
         RunFile.open(path, header)
     with pytest.raises(InputError, match="cannot be written"):
         RunFile.open(tmp_path / "nowhere" / "run.jsonl", header)
+    other = header | {"model": "n"}
+    with RunFile.open(path, other) as begun:  # nothing had been measured
+        begun.append(Question("q", "why?"), Record("why?", Answer("so")))
     with pytest.raises(SettingsError, match="another model"):
-        RunFile.open(path, header | {"model": "n"})
+        RunFile.open(path, header)
+    with RunFile.open(path, other) as again:
+        assert not again.due(Question("q", "why?"), retry_errors=False)
 
 
 def test_no_secret_is_ever_written(folder, here, caplog):
@@ -265,8 +272,16 @@ def test_no_secret_is_ever_written(folder, here, caplog):
         assert "environment variable PLANTED" in fatal.stderr
         server.behaviour = echoing
         here(command, code=100, PLANTED=KEY)
-    for text in (done.stdout, done.stderr, fatal.stdout, fatal.stderr, caplog.text):
+        asked = ("--model", "m", "--url", server.url, "--key", "PLANTED", "--embed", "mine:words")
+        short = ("--steps", "1", "--count", "2", "--page", "search.html")
+        climbed = here(["llm", "search", "question 3?", *asked, *short], PLANTED=KEY)
+    board = here(["llm", "leaderboard", "run.jsonl", "--out", "board.html"], PLANTED=KEY)
+    said = (each for one in (done, fatal, climbed, board) for each in (one.stdout, one.stderr))
+    for text in (*said, caplog.text):
         assert KEY not in text
+    for name in ("search.html", "board.html"):
+        assert "</html>" in (folder / name).read_text()
+    assert "yes" in (folder / "search.html").read_text()
     assert "httpx" in caplog.text
     files = [path for path in folder.rglob("*") if path.is_file()]
     assert len(files) >= 4

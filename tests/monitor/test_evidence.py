@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import beta, binom
+from scipy.stats import beta
 
 from anharmonic.errors import PointsError
 from anharmonic.monitor import Evidence, river
 from anharmonic.monitor.autocorrelation import block_length, correlation_time
-from anharmonic.monitor.bets import averaged, fitted_bets
-from anharmonic.monitor.bounds import clipped_mean_bound, exceedance_bound, mean_bound
+from anharmonic.monitor.bets import FEWEST_APART, averaged, fitted_bets
+from anharmonic.monitor.bounds import mean_bound
 from anharmonic.monitor.sums import PERIOD, added, no_sums
 
 
@@ -21,6 +21,10 @@ def remembering(random: np.random.Generator, count: int) -> np.ndarray:
     for step, noise in enumerate(random.normal(size=count)):
         values[step] = 0.7 * values[step - 1] + noise
     return np.exp(values / 2)
+
+
+def zeros(random: np.random.Generator, count: int, share: float = 0.85) -> np.ndarray:
+    return np.where(random.random(count) < share, 0.0, random.exponential(size=count))
 
 
 def test_the_recursion_is_the_one_written_down():
@@ -50,12 +54,24 @@ def test_sums_stay_finite_and_come_back():
     assert after[0, 0, -1] == pytest.approx(1.0)
 
 
+def test_evidence_of_a_change_that_stays_does_not_saw():
+    random = np.random.default_rng(2)
+    watch = Evidence(random.uniform(size=500), rate=1000)
+    _, logs = watch.feed(np.full(300, 2.0), np.arange(300))
+    assert (np.diff(logs[0]) >= 0).all()
+    assert logs[0, -1] == pytest.approx(np.log(1000) + np.log(1e6))
+
+
 @settings(max_examples=25, deadline=None)
-@given(st.lists(st.integers(1, 700), min_size=1, max_size=12), st.sampled_from([1, 3, 7]))
-def test_any_cut_of_a_stream_gives_the_same_bits(cuts, block):
+@given(
+    st.lists(st.integers(1, 700), min_size=1, max_size=12),
+    st.sampled_from([1, 3, 7]),
+    st.sampled_from([0.0, 0.85]),
+)
+def test_any_cut_of_a_stream_gives_the_same_bits(cuts, block, share):
     random = np.random.default_rng(5)
-    reference = random.exponential(size=600)
-    stream = random.exponential(size=sum(cuts))
+    reference = zeros(random, 600, share)
+    stream = zeros(random, sum(cuts), share)
     whole, parts = (Evidence(reference, block=block) for _ in range(2))
     _, logs = whole.feed(stream, np.arange(len(stream)))
     pieces, start = [], 0
@@ -75,11 +91,12 @@ def test_evidence_is_the_mean_of_the_bets_against_the_rate():
     evidence = Evidence(reference, rate=1000, block=1)
     _, logs = evidence.feed(stream, np.arange(90))
     for place, bets in enumerate(evidence.bets):
-        total = np.zeros(16)
+        assert bets.weights.sum() == pytest.approx(1)
+        total = np.zeros(bets.weights.size)
         for multiplier in bets.multipliers(bets.values(stream)).T:
             total = (1 + total) * multiplier
         # Two directions share the rate, so each must reach twice of it.
-        expected = np.log(max(total.mean(), 1) / 2)
+        expected = np.log(max(total @ bets.weights.ravel(), 1) / 2)
         assert logs[place, -1] == pytest.approx(expected, abs=1e-12)
     assert evidence.threshold == pytest.approx(np.log(1000))
 
@@ -94,32 +111,74 @@ def test_bets_win_nothing_on_average_whatever_the_law():
             assert (means <= 1 + 4e-3).all()
 
 
-def test_the_exceedance_bound_is_exact_for_any_continuous_law():
-    ordered = np.sort(np.random.default_rng(3).random(200))
-    bound = exceedance_bound(ordered, 160, 0.05)
-    # P(U₍₁₆₀₎ < 1 − bound) is what the Beta law says.
-    assert beta.cdf(1 - bound, 160, 41) == pytest.approx(0.05)
-    assert binom.cdf(40, 200, bound) == pytest.approx(0.05)
+@pytest.mark.parametrize("share", [0.0, 0.85])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_all_bounds_hold_together_as_often_as_they_say(share, sign):
+    random = np.random.default_rng(4)
+    # Half a million points stand for the law itself.
+    law = zeros(random, 500_000, share)
+    failed = 0
+    for seed in range(60):
+        bets = fitted_bets(zeros(random, 1000, share), sign, 1, 0.2, seed)
+        values = bets.values(law)
+        truth = values.mean(axis=1)
+        if share:
+            assert len(bets.bounds) == 3
+            truth[1] = values[1, law > 0].mean()
+        failed += (bets.bounds < truth).any()
+    # 20% are allowed; 12 ± 3.1 of 60 would be as many.
+    assert failed <= 20
+
+
+def test_a_score_in_the_tie_says_nothing_about_sizes():
+    random = np.random.default_rng(10)
+    for sign in (1, -1):
+        bets = fitted_bets(zeros(random, 2000), sign, 1, 0.1)
+        three = bets.multipliers(bets.values(np.array([0.0, 0.2, 5.0]))).reshape(3, -1, 3)
+        assert (three[1, :, 0] == 1).all()
+        # Above it, large ones speak for a rise and small ones for a fall.
+        assert ((three[1, :, 2] > 1) == (sign > 0)).all()
+        assert ((three[1, :, 1] > 1) == (sign < 0)).all()
+        # Whether a score is in the tie counts apart from that.
+        assert ((three[2, :, 0] > 1) == (sign < 0)).all()
+
+
+def test_a_tie_needs_some_scores_above_it():
+    random = np.random.default_rng(11)
+    assert len(fitted_bets(zeros(random, 2000, 0.3), 1, 1, 0.1).clips) == 1
+    few = np.zeros(2000)
+    few[: FEWEST_APART - 1] = 1.0
+    assert len(fitted_bets(few, 1, 1, 0.1).clips) == 1
+    assert len(fitted_bets(zeros(random, 2000), 1, 5, 0.1).clips) == 1
+
+
+@pytest.mark.parametrize(("factor", "share"), [(1.5, 0.85), (1.0, 0.75), (0.5, 0.85), (1.0, 0.95)])
+def test_changes_above_and_of_a_tie_are_found(factor, share):
+    random = np.random.default_rng(12)
+    evidence = Evidence(zeros(random, 5000))
+    stream = np.concatenate((zeros(random, 1000), factor * zeros(random, 2000, share)))
+    (found,), _ = evidence.feed(stream, np.arange(3000))
+    assert found.direction == ("up" if factor > 1 or share < 0.85 else "down")
+    assert found.at >= 1000
 
 
 def test_bounds_hold_as_often_as_they_say():
     random = np.random.default_rng(4)
-    failed = np.zeros(4)
-    for _ in range(200):
-        values = random.beta(0.3, 2.0, size=120)
-        failed[0] += mean_bound(values, 0.1) < 0.3 / 2.3
-        ordered = np.sort(values)
-        low, high = ordered[1], ordered[118]
-        fresh = beta.ppf((np.arange(4000) + 0.5) / 4000, 0.3, 2.0)
-        truth = ((np.clip(fresh, low, high) - low) / (high - low)).mean()
-        failed[1] += clipped_mean_bound(ordered, (2, 119), 0.1) < truth
-        tied = np.sort(np.where(random.random(120) < 0.85, 0.0, random.random(120)))
-        edge = tied[95]
-        beyond = 0.15 * (1 - edge) if edge else 0.15
-        failed[2] += exceedance_bound(tied, 96, 0.1) < beyond
-        failed[3] += mean_bound(random.integers(0, 2, 120).astype(float), 0.1) < 0.5
-    # 10% are allowed; 20 ± 4.2 of 200 would be as many.
-    assert (failed <= 30).all(), failed
+    failed = np.zeros(3)
+    for _ in range(100):
+        failed[0] += mean_bound(random.beta(0.3, 2.0, size=120), 0.1) < 0.3 / 2.3
+        failed[1] += mean_bound(random.integers(0, 2, 120).astype(float), 0.1) < 0.5
+        failed[2] += mean_bound((random.random(400) < 0.01).astype(float), 0.1) < 0.01
+    # 10% are allowed; 10 ± 3 of 100 would be as many.
+    assert (failed <= 19).all(), failed
+
+
+def test_the_bound_is_nearly_as_close_as_the_normal_one():
+    values = beta.ppf((np.arange(1000) + 0.5) / 1000, 1, 3)
+    reach = (mean_bound(values, 0.05) - values.mean()) / values.std() * np.sqrt(1000)
+    assert 1.4 < reach < 2.1
+    assert mean_bound(np.array([]), 0.05) == mean_bound(np.ones(50), 0.05) == 1
+    assert mean_bound(np.zeros(2000), 0.05) < 0.004
 
 
 def test_the_bound_closes_in_on_the_mean():
@@ -133,9 +192,7 @@ def test_null_streams_raise_no_more_than_they_may(law):
     draw = {
         "independent": lambda random, count: random.exponential(size=count),
         "heavy": lambda random, count: random.pareto(2.1, size=count),
-        "zeros": lambda random, count: np.where(
-            random.random(count) < 0.85, 0.0, random.exponential(size=count)
-        ),
+        "zeros": zeros,
         "remembering": remembering,
     }[law]
     raised = 0

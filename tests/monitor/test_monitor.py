@@ -160,7 +160,7 @@ def test_a_segment_speaks_for_itself():
     names = np.where(np.arange(3000) % 10 == 0, "small", "large")
     watch = ah.Monitor(model, frame(calm(0, 3000), names), radius=0.3, segment="shop")
     assert watch.segments == ("large", "small")
-    points = calm(1, 3000)
+    points, names = calm(1, 9000), np.tile(names, 3)
     points[names == "small", 0] += 2.0
     found = watch.update(frame(points, names))
     assert "small" in {alarm.segment for alarm in found.alarms}
@@ -171,7 +171,7 @@ def test_a_segment_speaks_for_itself():
     assert {channel.rate for channel in watch.channels.values()} == {2e5}
     # An unknown segment is still traffic.
     watch.update(frame(calm(2, 5), ["new"] * 5))
-    assert watch.scored == 3005
+    assert watch.scored == 9005
 
 
 def test_rows_that_cannot_be_scored_are_counted(watch):

@@ -39,7 +39,8 @@ class Postgres:
         )
 
     def start(self) -> None:
-        settings = f"-p {self.port} -k {self.folder} -c listen_addresses=127.0.0.1"
+        # The machine does not go down with the server: without syncing it is up in a second.
+        settings = f"-p {self.port} -k {self.folder} -c listen_addresses=127.0.0.1 -c fsync=off"
         data, log = str(self.folder / "data"), str(self.folder / "log")
         self._run("pg_ctl", "start", "-w", "-D", data, "-l", log, "-o", settings)
 

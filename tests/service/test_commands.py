@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -102,11 +103,24 @@ def test_serve_says_what_is_wrong(
         app(asked, standalone_mode=False)
 
 
+def test_a_port_that_is_taken_is_said_before_anything_is_measured(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = str(other.getsockname()[1])
+        for asked in (
+            ["serve", "--model", "none:here", "--reference", str(tmp_path), "--port", port],
+            ["demo", "--serve", "--port", port],
+            ["llm", "serve", "http://127.0.0.1:9/v1", "--port", port],
+        ):
+            with pytest.raises(AnharmonicError, match=f"{port} cannot be listened on"):
+                app(asked, standalone_mode=False)
+
+
 def test_the_demo_raises_an_alarm_within_a_minute(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Fed as fast as it goes, and timed by its bottles.
     monkeypatch.setattr("anharmonic.service.demo.RATE", 1e6)
+    monkeypatch.setattr("anharmonic.service.demo.BATCH", 60)
     settings = Settings(port=free_port())
     service = demo_service(str(tmp_path / "demo.db"), settings)
     with served(configured(service)) as url, httpx.Client(base_url=url, timeout=20) as client:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
@@ -122,6 +123,26 @@ def test_a_body_that_never_comes_is_not_waited_for(guarded: Running) -> None:
         assert full.status_code == 429
         assert b" 408 " in slow.recv(1000)
     assert guarded.service.app.held == 0  # type: ignore[attr-defined]
+
+
+def test_more_requests_than_may_be_under_way_are_told_when_to_come_back(tmp_path: Path) -> None:
+    with (
+        running(str(tmp_path / "m.db"), limits=Limits(requests=4)) as here,
+        ThreadPoolExecutor(4) as pool,
+    ):
+        here.monitor.free.clear()
+        sent = [pool.submit(here.observe, [[1.0, 0, 0]]) for _ in range(4)]
+        deadline = time.monotonic() + 10
+        while here.service.app.under_way < 4:  # type: ignore[attr-defined]
+            assert time.monotonic() < deadline
+            time.sleep(0.005)
+        away = here.observe([[1.0, 0, 0]])
+        assert (away.status_code, away.headers["retry-after"]) == (429, "1")
+        assert here.http.get("/metrics").status_code == 200
+        here.monitor.free.set()
+        assert [each.result().status_code for each in sent] == [200] * 4
+        assert here.observe([[1.0, 0, 0]]).status_code == 200
+        assert here.service.app.under_way == 0  # type: ignore[attr-defined]
 
 
 def test_browsers_that_watch_are_counted(guarded: Running) -> None:

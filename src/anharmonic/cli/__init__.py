@@ -15,6 +15,7 @@ from anharmonic.cli.explain import explain_command
 from anharmonic.cli.llm import language
 from anharmonic.cli.measure import measure
 from anharmonic.cli.monitor import monitor
+from anharmonic.cli.nstep import nstep_command
 from anharmonic.cli.report import report_command
 from anharmonic.cli.reproduce import reproduce
 from anharmonic.cli.search import search_command
@@ -44,6 +45,7 @@ app.command("search")(search_command)
 app.command("explain")(explain_command)
 app.command("serve")(serve_command)
 app.command("export")(export_command)
+app.command("nstep")(nstep_command)
 app.command("demo")(demo)
 app.add_typer(monitor, name="monitor")
 app.add_typer(reproduce, name="reproduce")

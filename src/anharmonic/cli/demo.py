@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from anharmonic.cli.address import require_free
 from anharmonic.cli.serve import service_room
 from anharmonic.cli.show import tell
 from anharmonic.moments import Estimate
@@ -50,6 +51,7 @@ def demo(
 def _served(seed: int, port: int) -> None:
     """Watch a wine sorter whose bottles drift after twelve seconds."""
     service = service_room()
+    require_free(port)
     from anharmonic.service.demo import demo_service
 
     with tempfile.TemporaryDirectory(prefix="anharmonic-") as folder:

@@ -73,6 +73,11 @@ STUDIES = {
     ),
 }
 
+IMAGES = Study(
+    "images.study:image_stability",
+    "Which decisions about images last: from saved measurements, or on 20 photos in minutes.",
+)
+
 Seed = Annotated[int, typer.Option(min=0)]
 Out = Annotated[Path | None, typer.Option(help="Write the page as Markdown into this folder.")]
 
@@ -103,11 +108,18 @@ def _command(name: str, study: Study) -> Callable[..., None]:
 
 
 def _run(
-    name: str, study: Study, seed: int, out: Path | None, as_json: bool, data: Path | None = None
+    name: str,
+    study: Study,
+    seed: int,
+    out: Path | None,
+    as_json: bool,
+    data: Path | None = None,
+    model: str | None = None,
 ) -> None:
     module, function = study.place.split(":")
     made = getattr(import_module(f"anharmonic.reproduce.{module}"), function)
-    needed = {} if data is None else {"data": data}
+    given = {"data": data, "model": model}
+    needed = {name: each for name, each in given.items() if each is not None}
     with Console(stderr=True).status(f"{name} …") as status:
         page: Page = made(seed=seed, tell=lambda line: status.update(escape(line)), **needed)
     if out is not None:
@@ -122,12 +134,28 @@ for _name, _study in STUDIES.items():
     reproduce.command(_name, help=_study.help)(_command(_name, _study))
 
 
+@reproduce.command("images", help=IMAGES.help)
+def images(
+    data: Annotated[
+        Path, typer.Option(exists=True, help="A folder of measurements (.npz), or of photos.")
+    ],
+    model: Annotated[
+        str | None,
+        typer.Option(help="For photos: a transformers folder or id, .onnx; EfficientNet-Lite0."),
+    ] = None,
+    seed: Seed = 0,
+    out: Out = None,
+    as_json: Json = False,
+) -> None:
+    _run("images", IMAGES, seed, out, as_json, data, model)
+
+
 def _show(page: Page) -> None:
     console = Console(highlight=False)
     console.print(f"[bold]{escape(page.title)}[/]\n")
     console.print(f"The paper says: {escape(prose(page.claim))}\n", style="dim")
     for section in page.sections:
-        if section.rows:
+        if section.tabular:
             console.print(_table(section))
     for line in page.verdict:
         console.print(f"• {escape(prose(line))}")

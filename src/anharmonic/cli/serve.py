@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from anharmonic.cli.address import require_free
 from anharmonic.cli.options import (
     Columns,
     Drop,
@@ -76,6 +77,7 @@ def serve_command(
         webhook_secret=os.environ.get(SECRET) or None,
         retention=service.Retention(keep_days and keep_days * DAY, keep_megabytes),
     )
+    require_free(port, host)
     asked = load(model, output, trust)
     points = chosen(read_data(reference), columns, drop)
     with closing(service.Store(store)) as kept:
@@ -92,7 +94,8 @@ def serve_command(
             seed=seed,
         )
         watched = service.Watch(monitor, points, kept, name or asked.name, version)
-        tell(f"watching {watched.name} on http://{host}:{port}/ (Ctrl-C stops it)")
+        tell(f"watching {watched.name}: the page is http://{host}:{port}/ (Ctrl-C stops it)")
+        tell(f"points go to POST http://{host}:{port}/v1/observe")
         service.run(service.Service(watched, settings))
 
 

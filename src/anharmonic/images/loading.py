@@ -29,9 +29,10 @@ def classifier(
 
     `preprocessing` is what a transformers model declares, else `IMAGENET`, unless given. The
     result goes wherever a model does; it is a torch module, except for ONNX, where it is a
-    function. `device` moves it. `precision="float16"` is the fast mode of a GPU: a copy of the
-    network in half precision but for its last layer; `rounding` says what that costs. Weights
-    kept as pickles are only read with `trust`.
+    function. `classes` are names in the order of its outputs; another number of them is refused
+    when it first answers. `device` moves it. `precision="float16"` is the fast mode of a GPU: a
+    copy of the network in half precision but for its last layer; `rounding` says what that
+    costs. Weights kept as pickles are only read with `trust`.
 
     >>> import torch
     >>> tiny = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(12, 2))
@@ -56,7 +57,7 @@ def classifier(
     elif str(source).endswith(".onnx"):
         if precision is not None:
             raise SettingsError("an ONNX file has its precision in it: convert the file instead")
-        return OnnxClassifier(load(Path(source), trust), preprocessing or IMAGENET)
+        return OnnxClassifier(load(Path(source), trust), preprocessing or IMAGENET, named)
     elif isinstance(source, str | Path):
         found = _transformers(str(source), preprocessing, named, trust)
     else:
@@ -100,13 +101,15 @@ class OnnxClassifier:
 
     graph: Any
     preprocessing: Preprocessing
+    classes: tuple[str, ...] | None = None
 
     def __call__(self, pixels: Any) -> Any:
         import torch
 
-        from anharmonic.images.network import prepared
+        from anharmonic.images.network import checked, prepared
 
         tensor = torch.as_tensor(np.asarray(pixels), dtype=torch.float32)
         images = prepared(tensor, self.preprocessing).numpy()
         session = self.graph.session
-        return session.run(None, {session.get_inputs()[0].name: images})[0]
+        answer = session.run(None, {session.get_inputs()[0].name: images})[0]
+        return checked(answer, self.classes)

@@ -8,10 +8,10 @@ from typing import Any
 import torch
 from torch.nn import functional
 
-from anharmonic.errors import PointsError
+from anharmonic.errors import OutputError, PointsError
 from anharmonic.images.preprocessing import Preprocessing
 
-__all__ = ["Classifier", "halved", "prepared"]
+__all__ = ["Classifier", "checked", "halved", "prepared"]
 
 
 class Classifier(torch.nn.Module):
@@ -37,11 +37,24 @@ class Classifier(torch.nn.Module):
         return own if own.itemsize >= 4 else torch.float32
 
     def forward(self, pixels: torch.Tensor) -> Any:
-        return self.network(prepared(pixels, self.preprocessing).to(self._own_dtype()))
+        images = prepared(pixels, self.preprocessing).to(self._own_dtype())
+        return checked(self.network(images), self.classes)
 
     def _own_dtype(self) -> torch.dtype:
         held = next(self.network.parameters(), None)
         return torch.float32 if held is None else held.dtype
+
+
+def checked(answer: Any, classes: tuple[str, ...] | None) -> Any:
+    """The answer as it is, if it has a column for each of the names that were given."""
+    shape = tuple(getattr(getattr(answer, "logits", answer), "shape", ()))
+    # A single column may stand for two classes, and what is no table is refused elsewhere.
+    if classes is None or len(shape) != 2 or shape[1] in (1, len(classes)):
+        return answer
+    raise OutputError(
+        f"the network tells {shape[1]:,} classes apart and classes= names {len(classes):,}: give "
+        "one name for each, in the order of its outputs, or leave classes= out"
+    )
 
 
 def halved(network: torch.nn.Module) -> torch.nn.Module:

@@ -15,6 +15,7 @@ from typing import Any, Final
 from anharmonic.errors import MissingExtra
 from anharmonic.llm.clients.endpoint import key_variable
 from anharmonic.llm.clients.exchange import meaning
+from anharmonic.llm.drift import ChatWatch
 from anharmonic.llm.scorer import ChatScore, Scorer, last_prompt
 from anharmonic.llm.shapes import Answer
 
@@ -32,13 +33,20 @@ ASK: Final = b"x-anharmonic-score"
 
 
 class Gateway:
-    """Forwards to `url`; `scorer` measures what passes."""
+    """Forwards to `url`; `scorer` measures what passes, and its status shows `watch`'s."""
 
     def __init__(
-        self, url: str, scorer: Scorer, *, key: str | None = None, timeout: float = 600.0
+        self,
+        url: str,
+        scorer: Scorer,
+        *,
+        watch: ChatWatch | None = None,
+        key: str | None = None,
+        timeout: float = 600.0,
     ) -> None:
         """`key` names the environment variable that holds the server's key."""
         self._url, self._scorer, self._timeout = url.rstrip("/"), scorer, timeout
+        self._watch = watch
         self._variable = key_variable(url, key)
         self._scoring: set[asyncio.Task[Any]] = set()
         self._one_at_a_time = asyncio.Semaphore(1)
@@ -70,18 +78,22 @@ class Gateway:
             await _reply(send, 403, {"error": {"message": "this gateway serves loopback only"}})
         elif scope["path"] == "/anharmonic/status":
             await _reply(send, 200, self.status())
+        elif (scope["method"], scope["path"]) == ("POST", "/anharmonic/reset") and self._watch:
+            self._watch.reset()
+            await _reply(send, 200, self.status())
         elif not scope["path"].startswith("/v1/"):
             await _reply(send, 404, {"error": {"message": "ask for /v1/… or /anharmonic/status"}})
         else:
             await self._forward(scope, headers, await _body(receive), send)
 
-    def status(self) -> dict[str, int]:
-        """How many chats passed, were scored, are being scored, and were passed over."""
+    def status(self) -> dict[str, Any]:
+        """How many chats passed, were scored, are being scored, were passed over; the watch."""
         return {
             "chats": self.chats,
             "scored": self._scorer.scored,
             "waiting": len(self._scoring),
             "passed_over": self.passed_over,
+            "watch": None if self._watch is None else self._watch.status(),
         }
 
     async def _forward(

@@ -94,17 +94,22 @@ class RunFile:
     def _resume(self) -> None:
         """Read what is there, and cut a last line that a kill left unfinished."""
         assert self._file is not None
-        end = 0
+        end, before = 0, self.header
         for number, raw in enumerate(iter(self._file.readline, b"")):
             if not raw.endswith(b"\n"):
                 break
             line = _parsed(raw, self.path, number)
             if number == 0:
-                _require_same(line, self.header, self.path)
-                self.header = line
+                before = line
             else:
                 self.done[line["id"]] = line["failed"] == 0, hash(line["prompt"])
             end += len(raw)
+        if self.done:
+            _require_same(before, self.header, self.path)
+            self.header = before
+        else:
+            # Nothing was measured that way, so that any other may begin here.
+            end = 0
         self._file.truncate(end)
         self._file.seek(end)
         if end == 0:
@@ -164,7 +169,7 @@ def _parsed(raw: bytes, path: Path, number: int) -> dict[str, Any]:
 
 def _require_same(before: dict[str, Any], now: dict[str, Any], path: Path) -> None:
     differing = [
-        f"{name} ({before.get(name)!r:.80}, now {now.get(name)!r:.80})"
+        f"{name} ({_difference(before.get(name), now.get(name))})"
         for name in SAME
         if before.get(name) != now.get(name)
     ]
@@ -173,6 +178,14 @@ def _require_same(before: dict[str, Any], now: dict[str, Any], path: Path) -> No
             f"{path} holds a run with another {'; another '.join(differing)}: "
             "go on with its settings, or give another file with --out"
         )
+
+
+def _difference(before: Any, now: Any) -> str:
+    """What two settings differ in, in a few words."""
+    if not (isinstance(before, dict) and isinstance(now, dict)):
+        return f"{before!r:.80}, now {now!r:.80}"
+    names = [name for name in {**before, **now} if before.get(name) != now.get(name)]
+    return "; ".join(f"{name} {_difference(before.get(name), now.get(name))}" for name in names)
 
 
 def _lock(file: IO[bytes], path: Path) -> None:

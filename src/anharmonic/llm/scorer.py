@@ -55,14 +55,14 @@ class ChatScore:
 class Scorer:
     """Scores a share of the chats; `told` is called with every score, from a thread.
 
-    A monitor fits there: `told=lambda score: monitor.update(…)`.
+    A watch fits there: `told=ChatWatch(gammas).update`.
     """
 
     client: Client
     embed: Embed
     recipe: Recipe
     share: float = 0.1
-    told: Callable[[ChatScore], None] | None = None
+    told: Callable[[ChatScore], object] | None = None
     scored: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 

@@ -1,8 +1,10 @@
 """Bets that grow when scores rise, and on average do not while nothing has changed.
 
 For a value y in [0, 1] whose mean is at most m, e = 1 + λ·(y/m − 1) is an e-value for every
-λ in [0, 1]: never negative, at most 1 on average. Four values of a score are bet on, each with
-several λ: the score itself, clipped, and whether it exceeds the reference's upper percentiles.
+λ in [0, 1]: never negative, at most 1 on average. Several values of a score are bet on, each
+with several λ: the score itself, clipped, and whether it exceeds the reference's upper
+percentiles. Where many scores tie at the lowest value (zeros), those percentiles give way to
+whether a score is above the tie, and to how large it is if so.
 """
 
 from __future__ import annotations
@@ -12,44 +14,54 @@ from dataclasses import dataclass
 import numpy as np
 
 from anharmonic.errors import PointsError
-from anharmonic.monitor.bounds import (
-    clipped_mean_bound,
-    exceedance_bound,
-    mean_bound,
-    order_statistic,
-)
+from anharmonic.moments import share_interval
+from anharmonic.monitor.bounds import mean_bound
 from anharmonic.protocols import Floats
+from anharmonic.randomness import generator
 
-__all__ = ["EFFECTS", "SHARES", "Bets", "averaged", "fitted_bets"]
+__all__ = ["Bets", "averaged", "fitted_bets"]
 
 SHARES = (0.80, 0.90, 0.97)
-CLIP = (0.01, 0.99)
-EFFECTS = (0.1, 0.25, 0.6, 1.5)
+CLIP, REACH = (0.01, 0.95), 2.0
+"""Scores are clipped at the first percentile, and twice as far from it as the last is."""
+TIED = 0.5
+"""The share of scores at the lowest value from which on they are a tie."""
+PARTS, TIED_PARTS = (0.4, 0.2, 0.2, 0.2), (0.05, 0.75, 0.2)
+"""Each value's part of the evidence, and of the error that bounds may have."""
+EFFECTS, EFFECT_PARTS = (0.2, 0.45, 1.1), (0.2, 0.65, 0.15)
 """Shifts of a mean that the bets are best at, in standard deviations of a block's average."""
 BOLDEST = 0.95
 FEWEST = 30
 """Values that a reference must have: below that no bound says anything."""
+FEWEST_APART = 5
+"""Scores above a tie that must be among those that say what to bet on."""
 
 
 @dataclass(frozen=True)
 class Bets:
     """Rises of a score, bet on: all that is kept of a reference.
 
-    `sign` −1 turns the score round, so that falls are bet on. `low` and `high` are where the
-    score is clipped, `thresholds` (shares,) what it may exceed, `bounds` (values,) the largest
-    means that the reference allows and `stakes` (values, effects) the λ.
+    `sign` −1 turns the score round, so that falls are bet on. `clips` (1 or 2, 2) are where the
+    score is clipped: always, and if it is above the tie; `thresholds` what it may exceed,
+    the tie's being the first. Of each value, in the order of clips and thresholds: `bounds`
+    (values,), the largest means that the reference allows, `stakes` (values, effects), the λ,
+    and `weights` (values, effects), which add up to 1.
     """
 
     sign: int
-    low: float
-    high: float
+    clips: Floats
     thresholds: Floats
     bounds: Floats
     stakes: Floats
+    weights: Floats
 
     def values(self, scores: Floats) -> Floats:
         """What is bet on, in [0, 1]: scores (n,) to (values, n)."""
-        return _values(self.sign * scores, self.low, self.high, self.thresholds)
+        values = _values(self.sign * scores, self.clips, self.thresholds)
+        if len(self.clips) > 1:
+            # A score in the tie says nothing about sizes: its e-value is exactly 1.
+            values[1, values[2] != (self.sign > 0)] = self.bounds[1]
+        return values
 
     def multipliers(self, values: Floats) -> Floats:
         """The e-values (values × effects, n) of averages over blocks (values, n)."""
@@ -57,50 +69,74 @@ class Bets:
         return (1.0 + gain[:, None, :] * self.stakes[:, :, None]).reshape(-1, values.shape[1])
 
 
-def _values(scores: Floats, low: float, high: float, thresholds: Floats) -> Floats:
-    values = np.empty((1 + len(thresholds), len(scores)))
-    if high > low:
-        values[0] = (np.clip(scores, low, high) - low) / (high - low)
-    else:
-        # A reference that never varies: whatever is above it is a rise.
-        values[0] = scores > high
-    values[1:] = scores > thresholds[:, None]
+def _values(scores: Floats, clips: Floats, thresholds: Floats) -> Floats:
+    values = np.empty((len(clips) + len(thresholds), len(scores)))
+    for row, (low, high) in zip(values, clips, strict=False):
+        # Of a reference that never varies, whatever is above it is a rise.
+        row[:] = (np.clip(scores, low, high) - low) / (high - low) if high > low else scores > high
+    values[len(clips) :] = scores > thresholds[:, None]
     return values
 
 
 def fitted_bets(reference: Floats, sign: int, block: int, error: float, seed: int = 0) -> Bets:
-    """Bets against a reference; each of their bounds is wrong with chance `error`.
+    """Bets against a reference; the chance that any of their bounds is wrong is at most `error`.
 
-    With blocks of several scores, averages over the reference's own blocks stand for
-    independent values: that is what the block's length is chosen for.
+    A tenth of the reference, at random, says what to bet on; what that does usually is learned
+    from the rest, to which it is fixed. With blocks of several scores, averages over the
+    reference's own blocks stand for independent values: that is what the block's length is
+    chosen for.
     """
     if len(reference) < FEWEST * block:
         raise PointsError(
             f"a reference of {len(reference)} scores in blocks of {block} is too small to say what "
             f"is usual: give at least {FEWEST * block}"
         )
-    scores = sign * reference
-    ordered = np.sort(scores)
-    (low, first), (high, last) = (order_statistic(ordered, share) for share in CLIP)
-    thresholds, ranks = zip(*(order_statistic(ordered, share) for share in SHARES), strict=True)
-    edges = np.array(thresholds)
-    averages = averaged(_values(scores, low, high, edges), block)
+    order = generator(seed, 71).permutation(len(reference))
+    aside = max(len(reference) // 10, min(FEWEST, len(reference) // 2))
+    clips, thresholds = _looked_for(reference[order[:aside]], sign, tie=block == 1)
     if block > 1:
-        bounds = [mean_bound(column, error, seed) for column in averages]
+        rows = list(averaged(_values(sign * reference, clips, thresholds), block))
     else:
-        mean = (
-            clipped_mean_bound(ordered, (first, last), error, seed)
-            if high > low
-            else exceedance_bound(ordered, last, error)
-        )
-        bounds = [mean, *(exceedance_bound(ordered, rank, error) for rank in ranks)]
-    limits = np.array(bounds)
-    return Bets(sign, low, high, edges, limits, _stakes(averages, limits))
+        rows = list(_values(sign * reference[order[aside:]], clips, thresholds))
+    parts = np.array(PARTS)
+    if len(clips) > 1:
+        parts, rows[1] = np.array(TIED_PARTS), rows[1][rows[2] == (sign > 0)]
+    bounds = np.array(
+        [
+            mean_bound(row, part, seed)
+            if place < len(clips) or block > 1
+            else _share_bound(row, part)
+            for place, (row, part) in enumerate(zip(rows, error * parts, strict=True))
+        ]
+    )
+    weights = np.outer(parts, EFFECT_PARTS)
+    return Bets(sign, clips, thresholds, bounds, _stakes(rows, bounds), weights)
 
 
-def _stakes(averages: Floats, bounds: Floats) -> Floats:
+def _looked_for(scores: Floats, sign: int, *, tie: bool) -> tuple[Floats, Floats]:
+    """Where to clip a score that is turned by `sign`, and the thresholds that it may exceed."""
+    lowest = scores.min()
+    above = scores[scores > lowest]
+    if not tie or len(above) > (1 - TIED) * len(scores) or len(above) < FEWEST_APART:
+        return _ends(sign * scores)[None], np.quantile(sign * scores, SHARES, method="inverted_cdf")
+    # What is turned round exceeds the number next below the tie by being in it.
+    edge = lowest if sign > 0 else np.nextafter(-lowest, -np.inf)
+    return np.stack([_ends(sign * scores), _ends(sign * above)]), np.array([edge])
+
+
+def _ends(scores: Floats) -> Floats:
+    low, high = np.quantile(scores, CLIP)
+    return np.array([low, low + REACH * (high - low)])
+
+
+def _share_bound(hits: Floats, error: float) -> float:
+    """Upper bound, wrong with chance `error`, on the chance to be 1 (Clopper and Pearson)."""
+    return share_interval(int(hits.sum()), len(hits), 1 - 2 * error)[1]
+
+
+def _stakes(rows: list[Floats], bounds: Floats) -> Floats:
     """The λ that win most if the mean shifts by each of `EFFECTS`, to first order."""
-    spread = averages.std(axis=1)
+    spread = np.array([row.std() if len(row) else 0.0 for row in rows])
     usual = np.divide(bounds, spread, out=np.zeros_like(bounds), where=spread > 0)
     # What never varied in the reference is bet on timidly, so that one surprise is no alarm.
     return np.asarray(np.clip(usual[:, None] * np.array(EFFECTS), 0.01, BOLDEST))

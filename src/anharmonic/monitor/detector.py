@@ -2,7 +2,7 @@
 
 For each bet, R = (1 + R)·e adds up the winnings of having started at every time so far. While
 nothing has changed R − t does not grow on average, so that the chance to reach c within T
-steps is at most T/c, whenever one looks. The average over bets keeps that. (Shin, Ramdas and
+steps is at most T/c, whenever one looks. An average over bets keeps that. (Shin, Ramdas and
 Rinaldo, 2023.)
 """
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from anharmonic.errors import PointsError
 from anharmonic.monitor.autocorrelation import block_length
-from anharmonic.monitor.bets import EFFECTS, SHARES, Bets, averaged, fitted_bets
+from anharmonic.monitor.bets import Bets, averaged, fitted_bets
 from anharmonic.monitor.sums import Sums, added, no_sums
 from anharmonic.protocols import Floats, Integers
 
@@ -55,7 +55,7 @@ class Evidence:
     """Watches a stream of numbers for a rise or a fall against a reference.
 
     `rate` is the number of scores among which one false alarm is allowed, for all directions
-    together; `confidence` is that of a direction's bounds, its four together. `block` scores are
+    together; `confidence` is that of a direction's bounds, all of them together. `block` scores are
     averaged before each bet; "auto" takes it from the reference's own order.
 
     >>> random = np.random.default_rng(0)
@@ -80,14 +80,15 @@ class Evidence:
         if not np.isfinite(known).all():
             raise PointsError("some of the reference's scores are not finite: leave them out of it")
         length = block_length(known) if isinstance(block, str) else int(block)
-        error = (1 - confidence) / (1 + len(SHARES))
+        error = 1 - confidence
         bets = (fitted_bets(known, DIRECTIONS[way], length, error, seed) for way in directions)
         self._settle(rate, length, tuple(bets))
 
     def _settle(self, rate: float, block: int, bets: tuple[Bets, ...]) -> None:
         self.rate, self.block, self.bets = float(rate), block, bets
         self.directions = tuple("up" if each.sign > 0 else "down" for each in bets)
-        self._width = (1 + len(SHARES)) * len(EFFECTS)
+        self._width = bets[0].weights.size
+        self._weights = np.stack([each.weights.ravel() for each in bets])
         # A step is a block, of which there are fewer than scores: the line may be lower.
         self._line = self.rate * len(bets) / block
         self.reset()
@@ -164,9 +165,11 @@ class Evidence:
         """Log evidence (directions, steps) of R (bets, steps)."""
         each = sums.reshape(len(self.bets), self._width, -1)
         # Added in order, so that the same bets give the same bits in any batch.
-        mean = np.cumsum(each, axis=1)[:, -1] / self._width
-        # Below 1 there is nothing to tell, and before the first step nothing at all.
-        return np.asarray(np.log(np.maximum(mean, 1.0)) + self.threshold - np.log(self._line))
+        mean = np.cumsum(each * self._weights[..., None], axis=1)[:, -1]
+        # Below 1 there is nothing to tell, and before the first step nothing at all. Between the
+        # steps at which the sums are brought back, what they are brought back to is told.
+        told = np.clip(mean, 1.0, HEADROOM * self._line)
+        return np.asarray(np.log(told) + self.threshold - np.log(self._line))
 
     def _cross(
         self, history: Floats, logs: Floats, lasts: Integers, raised: dict[str, Raised]
@@ -178,7 +181,7 @@ class Evidence:
                 continue
             first = int(above[0])
             mine = slice(place * self._width, (place + 1) * self._width)
-            plain, weighted = history[:, mine, first].sum(axis=1)
+            plain, weighted = (history[:, mine, first] * self._weights[place]).sum(axis=1)
             raised[name] = Raised(
                 name, int(lasts[first]), round(weighted / plain), float(logs[place, first])
             )
@@ -192,7 +195,7 @@ class Evidence:
         place = self.directions.index(direction)
         bets = self.bets[place]
         mine = slice(place * self._width, (place + 1) * self._width)
-        held = self.state.sums.now[0, mine]
-        weights = held / held.sum() if held.sum() else np.full(self._width, 1 / self._width)
+        held = self.state.sums.now[0, mine] * self._weights[place]
+        weights = held / held.sum() if held.sum() else self._weights[place]
         grown = np.log(bets.multipliers(bets.values(scores)))
         return np.asarray(weights @ grown / self.block)

@@ -99,6 +99,8 @@ class Sight:
             self.model,
             region,
             steps=STEPS,
+            # A whole ball gives the same row the same chance whenever it comes; walks are drawn.
+            kind="drift",
             radius=self.radius,
             ball=self.ball,
             scale=self.units,

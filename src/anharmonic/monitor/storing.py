@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Parts", "load", "save"]
 
+BETS = ("clips", "thresholds", "bounds", "stakes", "weights")
+
 
 def save(monitor: Monitor, path: str | os.PathLike[str], memory: int) -> Path:
     """Everything but the model, the memory of points and functions of the user's own."""
@@ -38,7 +40,7 @@ def save(monitor: Monitor, path: str | os.PathLike[str], memory: int) -> Path:
         arrays[f"reference.{name}"] = scores
     for place, channel in enumerate(monitor.channels.values()):
         for way, bets in enumerate(own(channel).bets):
-            for part in ("thresholds", "bounds", "stakes"):
+            for part in BETS:
                 arrays[f"{place}.{way}.{part}"] = getattr(bets, part)
     ball = sight.ball
     assert isinstance(ball, balls.Directions)
@@ -76,10 +78,7 @@ def _settings(monitor: Monitor, ball: balls.Directions) -> dict[str, Any]:
                 "name": list(name),
                 "rate": own(channel).rate,
                 "block": own(channel).block,
-                "bets": [
-                    {"sign": bets.sign, "low": bets.low, "high": bets.high}
-                    for bets in own(channel).bets
-                ],
+                "signs": [bets.sign for bets in own(channel).bets],
             }
             for name, channel in monitor.channels.items()
         ],
@@ -112,14 +111,8 @@ def load(path: str | os.PathLike[str], model: Any, watch: Watch | None) -> tuple
     channels: Channels = {}
     for place, each in enumerate(about["channels"]):
         bets = [
-            Bets(
-                **ends,
-                **{
-                    part: arrays[f"{place}.{way}.{part}"]
-                    for part in ("thresholds", "bounds", "stakes")
-                },
-            )
-            for way, ends in enumerate(each["bets"])
+            Bets(sign, **{part: arrays[f"{place}.{way}.{part}"] for part in BETS})
+            for way, sign in enumerate(each["signs"])
         ]
         watched, segment = each["name"]
         channels[watched, segment] = Evidence.of(bets, each["rate"], each["block"])

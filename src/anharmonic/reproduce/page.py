@@ -14,7 +14,7 @@ from anharmonic.files import whole_file
 from anharmonic.moments import Estimate
 from anharmonic.reproduce.pictures import Picture, write_pictures
 
-__all__ = ["Page", "Row", "Section", "Tell", "prose", "silent"]
+__all__ = ["Grid", "Page", "Row", "Section", "Tell", "prose", "silent"]
 
 Tell = Callable[[str], None]
 """Called with a line about what is being done, for those who wait."""
@@ -81,16 +81,38 @@ class Row:
 
 
 @dataclass(frozen=True)
+class Grid:
+    """A table with columns of its own: headings, and lines of text as long."""
+
+    headings: tuple[str, ...]
+    lines: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
 class Section:
-    """A table with a few words before it, and pictures after it."""
+    """A table with a few words before it, and pictures after it; a grid stands for rows."""
 
     title: str
     text: str
     rows: tuple[Row, ...] = ()
     pictures: tuple[Picture, ...] = ()
+    grid: Grid | None = None
+    asked: int = 0
+
+    @property
+    def queries(self) -> int:
+        """What its rows cost, and what was asked besides."""
+        return self.asked + sum(row.queries for row in self.rows)
+
+    @property
+    def tabular(self) -> bool:
+        """Whether there is a table to show."""
+        return bool(self.rows) or self.grid is not None
 
     def table(self) -> tuple[list[str], list[list[str]]]:
         """Headings and cells, without the columns that nothing stands in."""
+        if self.grid is not None:
+            return list(self.grid.headings), [list(line) for line in self.grid.lines]
         cells = [row.cells() for row in self.rows]
         used = [at for at in range(len(COLUMNS)) if any(line[at] for line in cells)]
         return [COLUMNS[at] for at in used], [[line[at] for at in used] for line in cells]
@@ -111,7 +133,7 @@ class Page:
 
     @property
     def queries(self) -> int:
-        return sum(row.queries for section in self.sections for row in section.rows)
+        return sum(section.queries for section in self.sections)
 
     def rows(self) -> dict[str, Row]:
         """Every row by "section: case"."""
@@ -130,6 +152,7 @@ class Page:
             "queries": self.queries,
             "sections": [
                 {"title": section.title, "rows": [_plain_row(row) for row in section.rows]}
+                | _plain_grid(section.grid)
                 for section in self.sections
             ],
         }
@@ -149,7 +172,7 @@ class Page:
         parts = [_wrapped(part) for part in head] + found
         for section in self.sections:
             parts += [f"## {section.title}", _wrapped(section.text)]
-            if section.rows:
+            if section.tabular:
                 parts.append(_markdown_table(*section.table()))
             parts += [
                 f"![{prose(picture.caption)}](pictures/{self.name}-{picture.name}.svg)\n\n"
@@ -183,6 +206,12 @@ def _plain_row(row: Row) -> dict[str, Any]:
         "queries": row.queries,
         "remark": row.remark,
     }
+
+
+def _plain_grid(grid: Grid | None) -> dict[str, Any]:
+    if grid is None:
+        return {}
+    return {"table": [dict(zip(grid.headings, line, strict=True)) for line in grid.lines]}
 
 
 def prose(text: str) -> str:

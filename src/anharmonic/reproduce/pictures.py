@@ -15,7 +15,7 @@ import numpy as np
 from anharmonic.errors import MissingExtra
 from anharmonic.protocols import Floats
 
-__all__ = ["Curve", "Panel", "Picture", "curves", "maps", "write_pictures"]
+__all__ = ["Curve", "Dot", "Panel", "Picture", "curves", "dots", "maps", "write_pictures"]
 
 COLOURS = ("#1b6ca8", "#d1495b", "#2a9d8f", "#e09f3e", "#6d597a", "#555555")
 CLASSES = ((0.0, "#8fb8de"), (0.5, "#f3d79b"), (1.0, "#d98880"))
@@ -42,6 +42,17 @@ class Panel(NamedTuple):
     values: Floats
     bounds: Sequence[tuple[float, float]]
     kind: str = "gamma"
+
+
+class Dot(NamedTuple):
+    """A figure with its interval: on which panel, on which line, and of which series."""
+
+    panel: str
+    line: str
+    series: str
+    value: float
+    low: float
+    high: float
 
 
 @dataclass(frozen=True)
@@ -72,6 +83,54 @@ def _curves(lines: Sequence[Curve], x_title: str, y_title: str, log: str) -> Any
     for axis, title in (("x", x_title), ("y", y_title)):
         figure.update_layout({f"{axis}axis": _axis(title, axis in log)})
     figure.update_layout(**_style(), width=720, height=400, showlegend=True)
+    return figure
+
+
+def dots(marks: Sequence[Dot], x_title: str, line: float) -> Callable[[], Any]:
+    """Panels side by side, a dot and its interval on every line; `line` is drawn through."""
+    return partial(_dots, tuple(marks), x_title, line)
+
+
+def _dots(marks: Sequence[Dot], x_title: str, line: float) -> Any:
+    _plotly()
+    from plotly.subplots import make_subplots
+
+    panels, lines, series = (
+        list(dict.fromkeys(getattr(mark, name) for mark in marks))
+        for name in ("panel", "line", "series")
+    )
+    figure = make_subplots(
+        1, len(panels), subplot_titles=panels, shared_yaxes=True, horizontal_spacing=0.03
+    )
+    for across, panel in enumerate(panels, start=1):
+        for at, name in enumerate(series):
+            own = [mark for mark in marks if (mark.panel, mark.series) == (panel, name)]
+            shift = 0.22 * (at - (len(series) - 1) / 2)
+            figure.add_scatter(
+                name=name,
+                x=[mark.value for mark in own],
+                y=[lines.index(mark.line) + shift for mark in own],
+                error_x={
+                    "array": [mark.high - mark.value for mark in own],
+                    "arrayminus": [mark.value - mark.low for mark in own],
+                    "thickness": 1.2,
+                    "width": 0,
+                },
+                mode="markers",
+                marker={"color": COLOURS[at % len(COLOURS)], "size": 7},
+                showlegend=across == 1,
+                row=1,
+                col=across,
+            )
+        figure.add_vline(line, line={"color": "#999999", "dash": "dot"}, row=1, col=across)
+    figure.update_xaxes(title={"text": x_title}, gridcolor="#e6e6e6", zeroline=False)
+    figure.update_yaxes(
+        tickvals=list(range(len(lines))), ticktext=lines, autorange="reversed", zeroline=False
+    )
+    figure.update_layout(**_style(), width=980, height=130 + 30 * len(lines))
+    figure.update_layout(
+        margin={"l": 190, "r": 20, "t": 40, "b": 95}, legend={"orientation": "h", "y": -0.16}
+    )
     return figure
 
 

@@ -46,29 +46,26 @@ class Size:
     images: int = 3000
     tested: int = 2000
     chance: int = 30
-    blocks: int = 32
-    block_size: int = 16
-
-
-FULL = Size(tested=10_000, chance=100)
+    blocks: int = 16
+    block_size: int = 8
 
 
 def spade_clever(data: Path, seed: int = 0, tell: Tell = silent, size: Size | None = None) -> Page:
     """The page, for networks trained briefly here, or kept by the real run beside the digits."""
+    size = size or Size()
     kept = all((data / f"{name}.npz").is_file() for name in NETWORKS.values())
-    chosen = size or (FULL if kept else Size())
     digits, test = read_mnist(data)
-    test = test.first(chosen.tested)
+    test = test.first(size.tested)
     sections, means = [], {}
     for name, file in NETWORKS.items():
         tell(f"network trained with {name}")
-        module = network_in(data / f"{file}.npz") if kept else _trained(digits, name, chosen, seed)
-        rows, means[name] = _rows(module, name, test, chosen, seed, tell)
+        module = network_in(data / f"{file}.npz") if kept else _trained(digits, name, size, seed)
+        rows, means[name] = _rows(module, name, test, size, seed, tell)
         share = accuracy(module, test.images[:, None], test.labels)
         sections.append(
             Section(
                 f"LeNet-5 trained with {name}",
-                _words(kept, share, chosen),
+                _words(kept, share, size),
                 tuple(rows),
             )
         )

@@ -45,7 +45,7 @@ class Door:
     ) -> None:
         self.app, self.guard, self.limits = app, guard, limits
         self.short, self.forward = short, forward
-        self.held = 0
+        self.held = self.under_way = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -91,6 +91,7 @@ class Door:
                 await self.app(scope, _repeated(body, receive), send)
         finally:
             self.held -= size
+            self.under_way -= 1
 
     def _headers(self, scope: Scope) -> tuple[tuple[bytes, bytes], ...]:
         if self.forward is not None and scope["path"].startswith("/v2/"):
@@ -108,7 +109,10 @@ class Door:
             )
         if self.held + size > self.limits.held_bytes:
             raise Overloaded("too many bytes are being read: send them later")
+        if self.under_way >= self.limits.requests:
+            raise Overloaded("too many requests are under way: send this one later")
         self.held += size
+        self.under_way += 1
         return size
 
     async def _body(self, receive: Receive, most: int) -> bytes:

@@ -50,7 +50,10 @@ class Form:
         if isinstance(values, Mapping):
             values = self._ordered(values)
         if len(values) != len(self.columns):
-            raise Refused(f"a point has {len(values)} values and {len(self.columns)} are needed")
+            raise Refused(
+                f"a point has {len(values)} values and {len(self.columns)} are needed: /v1/status "
+                "lists the columns"
+            )
         if self.table is None:
             return self._numbers(values)
         return [

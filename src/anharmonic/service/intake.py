@@ -36,7 +36,7 @@ class Intake:
             return await self._answer(events_of_arrow(body, self.form))
         if is_cloudevent(headers):
             return await self.cloudevent(headers, body)
-        raise Refused(f"send application/json or {ARROW}", status=415, kind="type")
+        raise Refused(f"set content-type to application/json or {ARROW}", status=415, kind="type")
 
     async def cloudevent(self, headers: Headers, body: bytes) -> Response:
         """`POST /` and `POST /v1/events`: what KServe's logger sends."""

@@ -27,7 +27,8 @@ def configured(service: Service) -> Any:
         date_header=False,
         proxy_headers=False,
         log_level="warning",
-        limit_concurrency=service.settings.limits.connections,
+        # Beyond this uvicorn says a bare 503; the door says 429 and when to come back before that.
+        limit_concurrency=2 * service.settings.limits.requests,
         timeout_graceful_shutdown=STOPPING_SECONDS,
         backlog=1024,
     )

@@ -20,7 +20,8 @@ class Limits:
     body_bytes: int = 8_000_000
     held_bytes: int = 64_000_000
     """Bodies read and not yet answered, all together."""
-    connections: int = 2_000
+    requests: int = 2_000
+    """Those with a body that may be under way; twice as many connections may be open."""
     waiting_points: int = 10_000
     waiting_values: int = 4_000_000
     """What waits has at most so many points, and at most so many features in all."""

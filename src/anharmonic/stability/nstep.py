@@ -12,12 +12,14 @@ from anharmonic.errors import SettingsError
 from anharmonic.margins import of_classes, probabilities_of
 from anharmonic.protocols import Floats
 from anharmonic.scores import Scores
-from anharmonic.stability.surroundings import Surroundings, surroundings
+from anharmonic.stability.surroundings import Surroundings, surroundings, walked
 
-__all__ = ["FLIP", "STABLE", "Event", "flip_chance", "nstep_robustness"]
+__all__ = ["FLIP", "STABLE", "SWAY", "Event", "Kind", "flip_chance", "nstep_robustness"]
 
 Event = Literal["end", "ever"]
-FLIP, STABLE = "flip chance", "paper stability"
+Kind = Literal["walks", "sway", "drift", "paper"]
+FLIP, SWAY, STABLE = "flip chance", "sway", "paper stability"
+METRICS: dict[str, str] = {"walks": FLIP, "sway": SWAY, "drift": FLIP, "paper": STABLE}
 
 
 def nstep_robustness(
@@ -25,48 +27,62 @@ def nstep_robustness(
     points: Any,
     *,
     steps: int = 25,
-    kind: Literal["drift", "paper"] = "drift",
+    kind: Kind = "walks",
     event: Event = "end",
     **arguments: Unpack[StepArguments],
 ) -> Scores:
     """How likely a decision is to survive `steps` random steps, at `directions`+1 queries.
 
-    - "drift": with Δ the change of the margin over one step, a walk of N steps ends near
-      margin + N·mean Δ, give or take √N·sd Δ. The value is the chance Φ(z) that this is below
-      0: of another class at the `event` "end", or at any time on the way, "ever" (a Brownian
-      path's first passage). Larger is worse. `signed` holds z, `outputs` the margin.
+    - "walks": the chance Φ(z) that a walk of N steps ends in another class, from where
+      `directions` random walks end, a query each however long they are: with Δ the change of the
+      margin at an end, z = −(margin + mean Δ)/sd Δ. Larger is worse. `signed` holds z, `outputs`
+      the margin.
+    - "sway": the root mean square of the same Δ, in units of the margin. At most sway² of all
+      walks end in another class (Chebyshev's inequality). Larger is worse; of all that was tried
+      on images it ranks best. `signed` holds mean Δ in the same unit: below 0, walks tend towards
+      the boundary.
+    - "drift": the chance extrapolated from one step: with Δ now the change over a single one, a
+      walk ends near margin + N·mean Δ, give or take √N·sd Δ. Of another class at the `event`
+      "end", or at any time on the way, "ever" (a Brownian path's first passage). `signed` and
+      `outputs` as for "walks". N·mean Δ carries an error of N·sd Δ/√directions: to take this
+      chance at its word, ask for several times as many `directions` as `steps`.
     - "paper": P·exp(−N·gamma), with P the predicted class's softmax and gamma the deviation of
       its output. Larger is better. `signed` holds the signed deviation, `outputs` P.
 
-    Errors come from the random directions (a jackknife); a ball that is taken whole has none.
-    N·mean Δ carries an error of N·sd Δ/√directions: to take a chance at its word rather than
-    rank by it, ask for several times as many `directions` as `steps`.
-    Other arguments are those of `adversarial_search`.
+    Errors come from the random directions or walks (a jackknife); a ball that is taken whole has
+    none. Other arguments are those of `adversarial_search`.
 
     >>> slope = lambda x: np.stack([x[:, 0], -x[:, 0]], axis=1)
     >>> at = np.array([[0.0, 0.0], [0.5, 0.0]])
-    >>> nstep_robustness(slope, at, steps=8, radius=0.1, scale=None).values.round(4).tolist()
+    >>> chances = nstep_robustness(slope, at, kind="drift", steps=8, radius=0.1, scale=None)
+    >>> chances.values.round(4).tolist()
     [0.5, 0.0062]
     """
     if steps < 1:
         raise SettingsError(f"steps must be at least 1, got {steps}")
-    if kind not in ("drift", "paper") or event not in ("end", "ever"):
-        raise SettingsError("kind is 'drift' or 'paper', and event 'end' or 'ever'")
-    climber, facts = set_out(model, points, "margin", **arguments)
-    found = surroundings(climber)
-    if kind == "drift":
-        values, errors, signed = _drift(found, steps, event)
-        outputs = found.margins
-    else:
+    if kind not in METRICS or event not in ("end", "ever"):
+        raise SettingsError(f"kind is one of {', '.join(METRICS)}, and event 'end' or 'ever'")
+    walking = kind in ("walks", "sway")
+    if walking and event == "ever":
+        raise SettingsError("walks are asked for at their ends alone: event='ever' takes 'drift'")
+    climber, facts = set_out(model, points, "random" if walking else "margin", **arguments)
+    found = walked(climber, steps, facts["directions"]) if walking else surroundings(climber)
+    outputs = found.margins
+    if kind == "paper":
         values, errors, signed, outputs = _paper(found, steps, climber.question.model.kind)
+    elif kind == "sway":
+        values, errors, signed = _sway(found)
+    else:
+        # A walk's end is one step of the law it is drawn from.
+        values, errors, signed = _drift(found, 1 if walking else steps, event)
     return Scores(
-        metric=FLIP if kind == "drift" else STABLE,
+        metric=METRICS[kind],
         values=values,
         errors=errors,
         squared=values**2 - errors**2,
         signed=signed,
         outputs=outputs,
-        turns=np.full(len(values), climber.stride.half, dtype=np.int64),
+        turns=np.full(len(values), found.changes.shape[2], dtype=np.int64),
         queries=found.queries,
         settings=facts | {"steps": steps, "event": event, "nstep": kind},
     )
@@ -124,6 +140,25 @@ def _chances(
     margin = found.margins.reshape((-1,) + (1,) * (mean.ndim - 1))
     margin = np.broadcast_to(margin, mean.shape)
     return flip_chance(margin, mean, np.sqrt(variance), steps, event)
+
+
+def _sway(found: Surroundings) -> tuple[Floats, Floats, Floats]:
+    """Root mean square and mean of the change, in margins, and the first one's error."""
+    changes = found.changes.reshape(len(found.changes), -1)
+    size = np.sqrt((changes**2).mean(axis=1))
+    spread = (changes**2).std(axis=1, ddof=1) / np.sqrt(changes.shape[1])
+    unit = 2 * size * found.margins
+    return (
+        _in_margins(size, found.margins),
+        np.divide(spread, unit, out=np.zeros_like(size), where=unit > 0),
+        _in_margins(changes.mean(axis=1), found.margins),
+    )
+
+
+def _in_margins(values: Floats, margins: Floats) -> Floats:
+    """Nothing is little even where there is no margin at all; anything else is too much."""
+    none = np.where(values == 0, 0.0, np.copysign(np.inf, values))
+    return np.divide(values, margins, out=none, where=margins > 0)
 
 
 def _paper(found: Surroundings, steps: int, kind: Any) -> tuple[Floats, Floats, Floats, Floats]:

@@ -15,7 +15,7 @@ from anharmonic.moments import Estimate, Moments, share_interval
 from anharmonic.protocols import Floats, Integers
 from anharmonic.randomness import generator
 from anharmonic.scores import Scores
-from anharmonic.stability.nstep import FLIP, STABLE, Event
+from anharmonic.stability.nstep import FLIP, STABLE, SWAY, Event
 from anharmonic.walks import Search
 
 __all__ = ["Calibration", "Observed", "calibration", "observed_flips"]
@@ -127,6 +127,8 @@ def calibration(scores: Scores, observed: Observed | Search | Any, bins: int = 1
     `observed` from `observed_flips`, a search, or an array of flips (points,) or (points, walks).
     """
     chance = 1 - scores.values if scores.metric == STABLE else scores.values
+    if scores.metric == SWAY:
+        raise SettingsError("sway ranks and is no chance: ask nstep_robustness for kind='walks'")
     _same_event(scores, observed)
     flips = _flips(observed)
     if len(flips) != len(chance) or bins < 1:
@@ -162,8 +164,8 @@ def _same_event(scores: Scores, observed: Any) -> None:
     known = scores.settings
     if not isinstance(observed, Observed) or "steps" not in known:
         return
-    drift = scores.metric == FLIP
-    if known["steps"] != observed.steps or (drift and known["event"] != observed.event):
+    chance = scores.metric == FLIP
+    if known["steps"] != observed.steps or (chance and known["event"] != observed.event):
         raise SettingsError(
             f"the scores are for {known['steps']} steps and the event {known['event']!r}, and "
             f"{observed.steps} steps and {observed.event!r} were observed: give both the same"

@@ -1,7 +1,8 @@
-"""What a model says at each point and one step around it, as decisions see it."""
+"""What a model says at each point and a step or a walk away, as decisions see it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -11,9 +12,9 @@ from anharmonic.ascent.steps import blocks
 from anharmonic.deviation import placed
 from anharmonic.errors import SettingsError
 from anharmonic.margins import labels_of, margins_of, of_classes
-from anharmonic.protocols import Floats, Integers
+from anharmonic.protocols import Array, Floats, Integers
 
-__all__ = ["Surroundings", "surroundings"]
+__all__ = ["Surroundings", "surroundings", "walked"]
 
 TURN = 1
 """Walks draw on even turns, so what is predicted here is not made from their first step."""
@@ -23,7 +24,7 @@ class Surroundings(NamedTuple):
     """Arrays over the points; changes are (points, sides, directions), sides 2 for pairs.
 
     `changes` are of the margin and `own` of the predicted class's output, both as neighbour
-    less centre. `drawn` says whether the directions were drawn at random.
+    (or a walk's end) less centre. `drawn` says whether the directions were drawn at random.
     """
 
     outputs: Floats
@@ -52,30 +53,62 @@ def surroundings(climber: Climber) -> Surroundings:
             f"{stride.half} random directions say too little about their spread: ask for more "
             "with directions="
         )
-    parts = [
-        _some(climber, rows)
-        for rows in blocks(np.arange(len(climber.question.region)), climber.rows_at_once)
-    ]
+
+    def neighbours(start: Array, rows: Integers, low: int, high: int) -> Array:
+        return stride.neighbours(start, rows, TURN, low, high)
+
+    return _collected(climber, stride.half, climber.sides, neighbours, stride.ball.fresh)
+
+
+def walked(climber: Climber, steps: int, walks: int) -> Surroundings:
+    """Ask for every point and for where some random walks of `steps` end, not on the way.
+
+    One query more than there are `walks`: however long, a walk costs one.
+    """
+    if walks < 3:
+        raise SettingsError(
+            f"{walks} walks say too little about their spread: ask for more with directions="
+        )
+
+    def ends(start: Array, rows: Integers, low: int, high: int) -> Array:
+        many, each = len(rows), high - low
+        # Every walk draws steps of its own, whatever it is asked together with.
+        drawn = np.repeat(rows, each) * walks + np.tile(np.arange(low, high), many)
+        position = start[np.repeat(np.arange(many), each).tolist()]
+        for number in range(steps):
+            position = climber.stride.anywhere(position, drawn, 2 * number + TURN)
+        return position.reshape((many, each, start.shape[1]))
+
+    return _collected(climber, walks, 1, ends, True)
+
+
+Ends = Callable[[Array, Integers, int, int], Array]
+"""From starts (rows, n), rows, and which directions or walks: where they lead, (rows, each, n)."""
+
+
+def _collected(climber: Climber, count: int, sides: int, ends: Ends, drawn: bool) -> Surroundings:
+    """As many rows at a time as fit in memory with all that is around them."""
+    every, each = np.arange(len(climber.question.region)), max(1, climber.chunk // (sides * count))
+    parts = [_some(climber, rows, count, sides, ends) for rows in blocks(every, each)]
     outputs, changes, own = (np.concatenate(each) for each in zip(*parts, strict=True))
     labels = labels_of(outputs)
-    queries = len(labels) * (stride.ball.count + 1)
-    return Surroundings(
-        outputs, labels, margins_of(outputs, labels), changes, own, stride.ball.fresh, queries
-    )
+    queries = len(labels) * (sides * count + 1)
+    return Surroundings(outputs, labels, margins_of(outputs, labels), changes, own, drawn, queries)
 
 
-def _some(climber: Climber, rows: Integers) -> tuple[Floats, Floats, Floats]:
-    """Outputs at some rows, and changes around them, as many directions as fit in memory."""
+def _some(
+    climber: Climber, rows: Integers, count: int, sides: int, ends: Ends
+) -> tuple[Floats, Floats, Floats]:
+    """Outputs at some rows, and changes around them, as many ends as fit in memory."""
     start = placed(climber.question, rows)
     centres = climber.outputs(start[:, None, :], rows)[:, 0]
     labels = labels_of(centres)
     margin, output = margins_of(centres, labels), of_classes(centres, labels)
     changes, own = [], []
-    half, room = climber.stride.half, max(1, climber.chunk // (climber.sides * len(rows)))
-    for low in range(0, half, room):
-        ends = climber.stride.neighbours(start, rows, TURN, low, min(half, low + room))
-        answers = climber.outputs(ends, rows)
-        shape = (len(rows), climber.sides, -1)
+    room = max(1, climber.chunk // (sides * len(rows)))
+    for low in range(0, count, room):
+        answers = climber.outputs(ends(start, rows, low, min(count, low + room)), rows)
+        shape = (len(rows), sides, -1)
         changes.append((margins_of(answers, labels) - margin[:, None]).reshape(shape))
         own.append((of_classes(answers, labels) - output[:, None]).reshape(shape))
     return (

@@ -31,6 +31,7 @@ __all__ = [
     "Seed",
     "System",
     "Temperature",
+    "Threads",
     "Timeout",
     "UnitOption",
     "Url",
@@ -81,6 +82,10 @@ Concurrency = Annotated[
 ]
 Timeout = Annotated[float, typer.Option(min=0.01, help="Seconds for one answer.")]
 Retries = Annotated[int, typer.Option(min=0, help="How often a failed call is tried again.")]
+Threads = Annotated[
+    int | None,
+    typer.Option(min=1, help="For a .gguf file: as many as processors are idle, if not told."),
+]
 CachePath = Annotated[Path | None, typer.Option(help="Keep answers here.")]
 
 
@@ -92,11 +97,18 @@ def opened(
     concurrency: int | None,
     timeout: float,
     retries: int,
+    threads: int | None = None,
 ) -> Iterator[Client]:
     """The client that the options stand for, closed at the end."""
     _look_here()
     client = as_client(
-        model, url=url, key=key, concurrency=concurrency, timeout=timeout, retries=retries
+        model,
+        url=url,
+        key=key,
+        concurrency=concurrency,
+        timeout=timeout,
+        retries=retries,
+        threads=threads,
     )
     try:
         yield client

@@ -25,6 +25,7 @@ from anharmonic.cli.llm.options import (
     Seed,
     System,
     Temperature,
+    Threads,
     Timeout,
     UnitOption,
     Url,
@@ -34,7 +35,7 @@ from anharmonic.cli.llm.options import (
     priced,
     unit_value,
 )
-from anharmonic.cli.llm.show import calls_bar, problems, run_table
+from anharmonic.cli.llm.show import calls_bar, least_steady, problems, run_table
 from anharmonic.cli.options import Json
 from anharmonic.cli.show import plain, tell
 from anharmonic.errors import InputError, SettingsError
@@ -78,6 +79,7 @@ def score_command(
     max_concurrency: Concurrency = None,
     timeout: Timeout = 60.0,
     retries: Retries = 5,
+    threads: Threads = None,
     retry_errors: Annotated[
         bool, typer.Option("--retry-errors", help="Ask again where answers failed.")
     ] = False,
@@ -114,7 +116,7 @@ def score_command(
     stopped = None
     with ExitStack() as open_things:
         client = open_things.enter_context(
-            opened(model, url, key, max_concurrency, timeout, retries)
+            opened(model, url, key, max_concurrency, timeout, retries, threads)
         )
         recipe = Recipe(
             perturb=settled(perturb, samples(client)),
@@ -141,10 +143,11 @@ def score_command(
             raise InputError(f"{questions} holds no questions: give a file with some")
         if not as_json:
             cost = "" if tally.price is None else f", at most about {most:.4g} in money"
-            tell(f"{total // recipe.calls:,} questions, {total:,} answers{cost}")
+            about = f"{total // recipe.calls:,} questions, {total:,} answers{cost}"
+            tell(about if total else f"{out} holds all of these questions already")
         again = read_questions(questions, column, limit)
         try:
-            with calls_bar(total, as_json) as moved:
+            with calls_bar(total, as_json or not total) as moved:
                 run(
                     *(file, client, again, recipe, vectors),
                     cache=kept,
@@ -190,7 +193,11 @@ def _finish(
         }
         print(json.dumps(plain(about)))
     else:
-        Console(highlight=False).print(run_table(found, bands, tally))
+        console = Console(highlight=False)
+        console.print(run_table(found, bands, tally))
+        if len(found.measured):
+            console.print(least_steady(found))
+        tell(f"every answer is in {found.path}")
         for line in [*wrong, *([verdict.sentence] if verdict is not None else [])]:
             tell(line)
     if wrong or (verdict is not None and not verdict.passed):

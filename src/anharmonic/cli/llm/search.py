@@ -25,6 +25,7 @@ from anharmonic.cli.llm.options import (
     Seed,
     System,
     Temperature,
+    Threads,
     Timeout,
     UnitOption,
     Url,
@@ -71,6 +72,7 @@ def search_command(
     max_concurrency: Concurrency = None,
     timeout: Timeout = 60.0,
     retries: Retries = 5,
+    threads: Threads = None,
     budget: Annotated[int | None, typer.Option(min=1, help="The most calls for each way.")] = None,
     cache: CachePath = None,
     page: Annotated[Path | None, typer.Option(help="Write the paths as an HTML page.")] = None,
@@ -78,7 +80,7 @@ def search_command(
 ) -> None:
     """Climb in gamma from a prompt, beside random walks and the best of as many."""
     vectors = embedder(embed)
-    with opened(model, url, key, max_concurrency, timeout, retries) as client:
+    with opened(model, url, key, max_concurrency, timeout, retries, threads) as client:
         found = [
             search(
                 client,

@@ -14,9 +14,12 @@ from rich.table import Table
 from anharmonic.llm.asking import Tally
 from anharmonic.llm.bands import Bands
 from anharmonic.llm.summaries import RunSummary
-from anharmonic.llm.visible import visible
+from anharmonic.llm.visible import shortened, visible
+from anharmonic.moments import Estimate
 
-__all__ = ["calls_bar", "problems", "run_table"]
+__all__ = ["calls_bar", "least_steady", "problems", "run_table"]
+
+WORST = 5
 
 NO_BANDS = (
     "The paper's bands are for its control characters: fit your own with anharmonic llm calibrate."
@@ -76,6 +79,21 @@ def run_table(found: RunSummary, bands: Bands | None, tally: Tally) -> Table:
     table.add_row("calls now, retries included", f"{tally.calls:,}")
     if tally.price is not None:
         table.add_row("cost now", f"{tally.cost:.4g}")
+    return table
+
+
+def least_steady(found: RunSummary) -> Table:
+    """The questions with the largest gamma."""
+    table = Table(title="the least steady answers")
+    for name in ("gamma", "id", "question"):
+        table.add_column(name, justify="right" if name == "gamma" else "left")
+    rows = found.measured[(-found.values[found.measured]).argsort(kind="stable")]
+    for row in rows[:WORST].tolist():
+        table.add_row(
+            str(Estimate(found.values[row], found.errors[row])),
+            escape(shortened(found.ids[row], 20)),
+            escape(shortened(found.prompts[row], 60)),
+        )
     return table
 
 

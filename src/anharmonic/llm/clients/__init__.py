@@ -33,6 +33,7 @@ def as_client(
     concurrency: int | None = None,
     timeout: float = 60.0,
     retries: int = 5,
+    threads: int | None = None,
 ) -> Client:
     """The client that `source` stands for.
 
@@ -43,7 +44,8 @@ def as_client(
     - any other text: a model's name at `url`, or at OPENAI_BASE_URL, or at OpenAI
 
     `concurrency` is how many calls are made at once: 8 to a server, 1 to a function, which may
-    not bear more, unless told otherwise.
+    not bear more, unless told otherwise. `threads` are for a .gguf file: how many compute an
+    answer, as many as there are idle processors if not told.
 
     >>> as_client(str.upper, concurrency=2).name
     'builtins:str.upper'
@@ -52,7 +54,8 @@ def as_client(
         return _wrapped(source, concurrency)
     text = os.fspath(source)
     if text.endswith(".gguf"):
-        return LocalServer(text, parallel=concurrency or 1, timeout=max(timeout, 600.0))
+        longest = max(timeout, 600.0)
+        return LocalServer(text, parallel=concurrency or 1, threads=threads, timeout=longest)
     if text.startswith("hf:"):
         return Pipeline(text.removeprefix("hf:"))
     address = url or os.environ.get("OPENAI_BASE_URL")

@@ -60,7 +60,10 @@ class Function:
 
 
 class LocalServer(Endpoint):
-    """A GGUF file behind llama.cpp's own server on loopback (xllamacpp), as an endpoint."""
+    """A GGUF file behind llama.cpp's own server on loopback (xllamacpp), as an endpoint.
+
+    `threads` compute one answer, as many as there are idle processors if not told.
+    """
 
     def __init__(
         self,
@@ -83,7 +86,7 @@ class LocalServer(Endpoint):
         # Each slot gets its own share of the context.
         settings.n_ctx, settings.n_parallel = context * parallel, parallel
         settings.n_gpu_layers, settings.verbosity = 0, 0
-        settings.cpuparams.n_threads = threads or os.cpu_count() or 1
+        settings.cpuparams.n_threads = threads or idle_processors()
         try:
             self._server = xllamacpp.Server(settings)
         except RuntimeError as problem:
@@ -97,6 +100,19 @@ class LocalServer(Endpoint):
     def name(self) -> str:
         """The file's name: the port differs every time."""
         return f"{self.model}.gguf"
+
+
+def idle_processors() -> int:
+    """Processors that nobody uses at the moment, at least one.
+
+    llama.cpp's threads wait for each other by spinning: more of them than are free take several
+    times as long as one alone.
+    """
+    try:
+        mine, busy = len(os.sched_getaffinity(0)), os.getloadavg()[0]
+    except (AttributeError, OSError):  # not every system tells
+        return 1
+    return max(1, int(mine - busy))
 
 
 class Pipeline:

@@ -58,16 +58,19 @@ function table(host, columns, rows, empty) {
   host.replaceChildren(whole);
 }
 
+const SHOWN = 12;
 function card(row) {
   const article = made("article"), title = made("h3"), link = made("a", row.id), list = made("dl");
   link.href = `/v1/points/${encodeURIComponent(row.id)}`;
   title.append(link, made("span", short(row.score), "number"));
-  for (const [name, value] of Object.entries(row.point).slice(0, 12)) {
+  const values = Object.entries(row.point);
+  for (const [name, value] of values.slice(0, SHOWN)) {
     const pair = made("div");
     pair.append(made("dt", name), made("dd", short(value)));
     list.append(pair);
   }
   article.append(title, list);
+  if (values.length > SHOWN) article.append(made("p", `and ${values.length - SHOWN} more`, "note"));
   return article;
 }
 

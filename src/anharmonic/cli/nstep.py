@@ -1,0 +1,170 @@
+"""`anharmonic nstep`: how long decisions last under random steps, and which last least."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from anharmonic.ascent import StepArguments
+from anharmonic.cli.options import (
+    Ball,
+    Bounds,
+    Columns,
+    Count,
+    Data,
+    Drop,
+    Grid,
+    Json,
+    Moving,
+    OneModel,
+    Out,
+    OutputOption,
+    Radius,
+    Reference,
+    Scale,
+    Trust,
+    chosen,
+    load,
+    pair,
+    radius_value,
+    reference_data,
+    scale_value,
+    split,
+)
+from anharmonic.cli.show import plain
+from anharmonic.errors import SettingsError
+from anharmonic.files import read_data
+from anharmonic.moments import Estimate
+from anharmonic.regions import points
+from anharmonic.scores import Scores
+from anharmonic.stability import Calibration, calibration, nstep_robustness, observed_flips
+
+__all__ = ["nstep_command"]
+
+SHOWN = 5
+
+
+class How(StrEnum):
+    """How the answer is come by."""
+
+    walks = "walks"
+    sway = "sway"
+    drift = "drift"
+    paper = "paper"
+
+
+class When(StrEnum):
+    """When another class counts."""
+
+    end = "end"
+    ever = "ever"
+
+
+def nstep_command(
+    model: OneModel,
+    data: Data = None,
+    kind: Annotated[
+        How,
+        typer.Option(
+            help="walks: a chance; sway: ranks best; drift: from one step; paper: theirs."
+        ),
+    ] = How.walks,
+    steps: Annotated[int, typer.Option(min=1, help="Random steps to survive.")] = 25,
+    event: Annotated[When, typer.Option(help="Flipped at the end, or ever (drift).")] = When.end,
+    radius: Radius = "auto",
+    ball: Ball = "auto",
+    directions: Annotated[int, typer.Option(min=1, help="Walks or neighbours a point.")] = 20,
+    bounds: Bounds = None,
+    grid: Grid = None,
+    observe: Annotated[
+        int, typer.Option(min=0, help="Also watch so many walks a point, to see if it comes true.")
+    ] = 0,
+    output: OutputOption = None,
+    scale: Scale = "auto",
+    reference: Reference = None,
+    columns: Columns = None,
+    drop: Drop = None,
+    moving: Moving = None,
+    seed: int = 0,
+    batch_size: Count = None,
+    trust: Trust = False,
+    out: Out = None,
+    as_json: Json = False,
+) -> None:
+    """Tell how likely each decision is to last for some random steps."""
+    if data is None:
+        raise SettingsError("give --data, or see: anharmonic nstep --help")
+    asked = load(model, output, trust)
+    region = points(chosen(read_data(data), columns, drop), moving=split(moving))
+    arguments: StepArguments = {
+        "radius": radius_value(radius),
+        "ball": ball,
+        "directions": directions,
+        "bounds": pair(bounds),
+        "grid": grid,
+        "scale": scale_value(scale),
+        "reference": reference_data(reference, columns, drop),
+        "seed": seed,
+        "batch_size": batch_size,
+    }
+    scores = nstep_robustness(
+        asked, region, steps=steps, kind=kind.value, event=event.value, **arguments
+    )
+    if out is not None:
+        scores.save(out)
+    checked = None
+    if observe:
+        seen = observed_flips(
+            asked, region, steps=steps, walks=observe, event=event.value, **arguments
+        )
+        checked = calibration(scores, seen)
+    if as_json:
+        print(json.dumps(plain(_summary(scores, checked))))
+        return
+    console = Console(highlight=False, soft_wrap=True)
+    console.print(_table(scores))
+    if checked is not None:
+        console.print(escape(repr(checked)))
+
+
+def _least(scores: Scores) -> list[int]:
+    """Rows that last least, the worst first."""
+    worse = -scores.values if scores.settings["nstep"] == How.paper else scores.values
+    return [int(row) for row in np.argsort(-worse, kind="stable")[:SHOWN]]
+
+
+def _summary(scores: Scores, checked: Calibration | None) -> dict[str, Any]:
+    told = scores.summary() | {"least_stable_rows": _least(scores)}
+    if checked is not None:
+        told["brier"] = {
+            "value": checked.brier.value,
+            "error": checked.brier.error,
+            "average_rate": checked.constant,
+        }
+    return told
+
+
+def _table(scores: Scores) -> Table:
+    known = scores.settings
+    table = Table(
+        title=f"{scores.metric} of {escape(str(known['model']))} over {known['steps']} steps of "
+        f"radius {known['radius']:.4g}, {len(scores):,} points, {scores.queries:,} queries; "
+        f"mean {Estimate(scores.mean, scores.error)}"
+    )
+    for name in (
+        "least stable rows",
+        scores.metric,
+        "P" if known["nstep"] == How.paper else "margin",
+    ):
+        table.add_column(name, justify="right")
+    for row in _least(scores):
+        value = str(Estimate(float(scores.values[row]), float(scores.errors[row])))
+        table.add_row(str(row), value, f"{scores.outputs[row]:.4g}")
+    return table
