@@ -1,4 +1,4 @@
-"""Reports of real measurements, and a real browser to open them in."""
+"""Reports of real measurements, and pages as readers have them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from playwright.sync_api import sync_playwright
 from sklearn.datasets import load_breast_cancer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -44,14 +43,6 @@ def measured() -> Measured:
     }
     sweep = ah.sweep(models, points, [0.5, 1.0], reference=known)
     return Measured(found, sweep, parts, points)
-
-
-@pytest.fixture(scope="session")
-def chromium(browser):
-    with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox"])
-        yield opened
-        opened.close()
 
 
 class Opened:

@@ -7,19 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import Page, expect
 
 from tests.service.running import Running, running
 
 DESK, PHONE = {"width": 1200, "height": 900}, {"width": 375, "height": 720}
-
-
-@pytest.fixture(scope="module")
-def chromium(browser: str) -> Iterator[Any]:
-    with sync_playwright() as started:
-        opened = started.chromium.launch(executable_path=browser, args=["--no-sandbox"])
-        yield opened
-        opened.close()
 
 
 @pytest.fixture

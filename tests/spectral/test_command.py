@@ -46,10 +46,10 @@ def test_a_table_with_facts_and_stages(files):
 
 
 def test_a_model_and_data(tmp_path, monkeypatch):
-    (tmp_path / "wavy.py").write_text("import numpy as np\ndef f(x): return np.sin(3 * x)\n")
+    (tmp_path / "waves.py").write_text("import numpy as np\ndef f(x): return np.sin(3 * x)\n")
     np.save(tmp_path / "x.npy", POINTS)
     monkeypatch.chdir(tmp_path)
-    result = run(["spade", "--model", "wavy:f", "--data", "x.npy", "--json", "--blocks", "0"])
+    result = run(["spade", "--model", "waves:f", "--data", "x.npy", "--json", "--blocks", "0"])
     found = json.loads(result.stdout)
     assert found["queries"] == 200
     assert found["error"] is None  # no blocks, no interval
