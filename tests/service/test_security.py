@@ -148,7 +148,8 @@ def test_more_requests_than_may_be_under_way_are_told_when_to_come_back(tmp_path
 def test_browsers_that_watch_are_counted(guarded: Running) -> None:
     with guarded.http.stream("GET", "/v1/stream", headers=bearer(READ)) as first:
         assert first.headers["content-type"].startswith("text/event-stream")
-        assert next(first.iter_lines()).startswith("data: {")
+        lines = first.iter_lines()  # held: let go, it would close the stream
+        assert next(lines).startswith("data: {")
         assert guarded.http.get("/v1/stream", headers=bearer(READ)).status_code == 429
 
 
