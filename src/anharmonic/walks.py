@@ -79,15 +79,18 @@ class Stride:
         points, _ = around(free, start, rows, [Segment(turn, first, stop)])
         return self.rounded(points)
 
-    def anywhere(self, start: Array, rows: Integers, turn: int) -> Array:
-        """Where a random step of each row ends, (rows, n): along a direction or against it."""
+    def anywhere(self, start: Array, rows: Integers, turn: int) -> tuple[Array, Integers]:
+        """Where a random step of each row ends, (rows, n), and the choice it stands for.
+
+        It goes along the turn's first direction or, with pairs, against it.
+        """
         ends = self.neighbours(start, rows, turn, 0, 1)
-        if not self.ball.paired:
-            return ends[:, 0]
-        # A place no ball draws from, so that the side says nothing about the direction.
-        draw = Draw(self.seed, rows, np.full(len(rows), turn), np.empty(0))
-        side = integers(draw, np.array([self.ball.count]), 2)[:, 0]
-        return ends[np.arange(len(rows)).tolist(), side.tolist()]
+        side = np.zeros(len(rows), dtype=np.int64)
+        if self.ball.paired:
+            # A place no ball draws from, so that the side says nothing about the direction.
+            draw = Draw(self.seed, rows, np.full(len(rows), turn), np.empty(0))
+            side = integers(draw, np.array([self.ball.count]), 2)[:, 0]
+        return ends[np.arange(len(rows)).tolist(), side.tolist()], side * self.half
 
     def step(self, start: Array, row: int, turn: int, choice: int) -> Array:
         """Where one chosen step from `start` (n,) ends."""

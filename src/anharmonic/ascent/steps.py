@@ -15,8 +15,7 @@ from array_api_compat import array_namespace
 
 from anharmonic.asking import Question, answers_there
 from anharmonic.margins import by_class, margins_of, of_classes
-from anharmonic.protocols import Array, Draw, Floats, Integers
-from anharmonic.randomness import integers
+from anharmonic.protocols import Array, Floats, Integers
 from anharmonic.regions import host
 from anharmonic.walks import Stride
 
@@ -122,18 +121,11 @@ class Climber:
         return best
 
     def _anywhere(self, start: Array, rows: Integers, turn: int) -> Step:
-        """A step along the turn's first direction or, with pairs, against it."""
-        ends = self.stride.neighbours(start, rows, turn, 0, 1)
-        side = np.zeros(len(rows), dtype=np.int64)
-        if self.stride.ball.paired:
-            # A place no ball draws from, so that the side says nothing about the direction.
-            draw = Draw(self.stride.seed, rows, np.full(len(rows), turn), np.empty(0))
-            side = integers(draw, np.array([self.stride.ball.count]), 2)[:, 0]
-        there = ends[np.arange(len(rows)).tolist(), side.tolist()]
+        """A random step of each row."""
+        there, choices = self.stride.anywhere(start, rows, turn)
         moved = ~_still(there[:, None, :], start)[:, 0]
         outputs = self.outputs(there[:, None, :], rows)[:, 0]
-        choices = np.where(moved, side * self.stride.half, -1)
-        return Step(there, choices, outputs, np.full(len(rows), np.nan), 1)
+        return Step(there, np.where(moved, choices, -1), outputs, np.full(len(rows), np.nan), 1)
 
     def _judged(
         self,

@@ -76,7 +76,7 @@ def walked(climber: Climber, steps: int, walks: int) -> Surroundings:
         drawn = np.repeat(rows, each) * walks + np.tile(np.arange(low, high), many)
         position = start[np.repeat(np.arange(many), each).tolist()]
         for number in range(steps):
-            position = climber.stride.anywhere(position, drawn, 2 * number + TURN)
+            position, _ = climber.stride.anywhere(position, drawn, 2 * number + TURN)
         return position.reshape((many, each, start.shape[1]))
 
     return _collected(climber, walks, 1, ends, True)
