@@ -6,6 +6,7 @@ import time
 import warnings
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,9 +23,11 @@ LARGEST_CALL = 32768
 CHUNK_BYTES, DEVICE_BYTES = 1 << 23, 1 << 29
 DEVICE_CALL, DEVICE_CALL_BYTES = 512, 1 << 24
 """A device's calls: so many rows at least, more while they are small."""
-SIZES = {512: 3, 2048: 3, 8192: 2, LARGEST_CALL: 1}
-"""Sizes of calls from small to large, and how often each is tried before it is judged."""
-FIRST = 2048
+SMALLEST_CALL, SMALLEST_NUMBERS, GROWTH = 512, 1 << 16, 4
+"""Sizes of calls that are tried grow from here, by this factor; from fewer rows where each holds
+thousands of numbers, because a network for images can be fastest with eight."""
+TRIES = (3, 3, 2)
+"""How often each size is tried before it is judged, from the smallest; larger ones once."""
 RECENT = 8
 GAIN = 0.9
 """The share of one size's time below which the next one's must be for a larger one to be tried.
@@ -48,6 +51,7 @@ class Pace:
 
     most: int
     told: bool = False
+    least: int = SMALLEST_CALL
     seconds_a_row: float | None = None
     total: int = 0
     rows: dict[int, int] = field(default_factory=dict)
@@ -56,7 +60,7 @@ class Pace:
 
     def size(self) -> int:
         """Rows for the next call."""
-        return self.most if self.told else self.following or min(FIRST, self.most)
+        return self.most if self.told else self.following or min(GROWTH * self.least, self.most)
 
     def record(self, rows: int, seconds: float) -> None:
         """Remember how long a call took."""
@@ -71,8 +75,8 @@ class Pace:
 
     def _next(self) -> int:
         sizes = self._worthwhile()
-        for size in sizes:
-            if len(self.times.get(size, ())) < SIZES.get(size, 1):
+        for size, tries in zip_longest(sizes, TRIES[: len(sizes)], fillvalue=1):
+            if len(self.times.get(size, ())) < tries:
                 return size
         fastest = min(map(self._fastest, sizes))
         # The smallest is there to learn from: its calls are too many to be the choice in a tie.
@@ -84,7 +88,9 @@ class Pace:
 
     def _worthwhile(self) -> list[int]:
         """Sizes from the smallest up, as far as each has gained enough on the one before."""
-        sizes = sorted({min(size, self.most) for size in SIZES})
+        sizes = [min(self.least, self.most)]
+        while sizes[-1] < self.most:
+            sizes.append(min(GROWTH * sizes[-1], self.most))
         for reached in range(2, len(sizes)):
             before, last = sizes[reached - 2 : reached]
             if self._fastest(last) >= GAIN * self._fastest(before):
@@ -140,7 +146,8 @@ def question_about(
     where = _device(model, region)
     if where is None:
         room = told or max(64, min(LARGEST_CALL, CHUNK_BYTES // (8 * region.dimension)))
-        pace = Pace(LARGEST_CALL) if size is None else Pace(size, told=True)
+        least = min(SMALLEST_CALL, max(8, SMALLEST_NUMBERS // region.dimension))
+        pace = Pace(room, least=least) if size is None else Pace(size, told=True)
         return Question(model, region, pace), room
     wanted = max(DEVICE_CALL, min(LARGEST_CALL, DEVICE_CALL_BYTES // (4 * region.dimension)))
     call = size or max(1, wanted // each) * each
