@@ -8,17 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from anharmonic.errors import InputError
 from anharmonic.reproduce.mnist import Digits, read_mnist
-from anharmonic.reproduce.spade.longer import WEIGHTS, longer
 from anharmonic.reproduce.spade.measuring import measured
 from anharmonic.reproduce.spade.networks import FILE, RADII, Effort, Networks, trained
 from anharmonic.reproduce.spade.study import spade_tables
 from anharmonic.reproduce.spade.verdict import orders
-from anharmonic.spectral import spade
-from anharmonic.training import lenet5
 from tests.reproduce.test_spade_training import write_digits
 
 TINY = Effort(seeds=2, rows=60, epochs=1, batch=20, steps=2, attacked=10)
@@ -40,7 +36,7 @@ def test_networks_are_the_same_every_time_and_keep(folder: Path, tmp_path: Path)
     learned, asked = read_mnist(folder)
     lines: list[str] = []
     one, two = (trained(learned, asked, TINY, seed=3, tell=lines.append) for _ in range(2))
-    assert len(lines) == 2 * TINY.seeds * len(RADII)
+    assert len(lines) == 2 * (TINY.epochs + TINY.seeds * len(RADII))
     assert one.seeds.tolist() == [3] * 4 + [4] * 4
     np.testing.assert_array_equal(one.logits, two.logits)
     kept = Networks.load(one.save(tmp_path / FILE))
@@ -71,18 +67,3 @@ def test_the_verdict_follows_the_scores() -> None:
     assert orders(measured(made, asked, 0, lambda line: None), 10).larger == 0
     turned = replace(made, logits=logits[::-1])
     assert orders(measured(turned, asked, 0, lambda line: None), 10).smaller == 0
-
-
-def test_networks_trained_longer_are_asked_too(folder: Path, tmp_path: Path) -> None:
-    asked = read_mnist(folder)[1]
-    assert longer(tmp_path, asked, 0, lambda line: None) == []
-    for seed, file in enumerate(WEIGHTS.values()):
-        state = lenet5(seed).state_dict()
-        np.savez(tmp_path / file, **{name: weight.numpy() for name, weight in state.items()})
-    (section,) = longer(tmp_path, asked, 0, lambda line: None)
-    assert len(section.rows) == 2 * 2 * 3
-    with torch.no_grad():
-        logits = lenet5(1)(torch.from_numpy(asked.images[:, None])).numpy()
-    expected = spade(asked.images.reshape(len(logits), -1), logits, neighbours=20, rank=1)
-    found = {row.case: row.measured for row in section.rows}
-    assert found["20 neighbours, ε = 0.3, score"].value == pytest.approx(expected.score)

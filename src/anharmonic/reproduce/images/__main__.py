@@ -38,7 +38,7 @@ def main() -> None:
         from anharmonic.reproduce.images.attention import save
 
         save(network.module.network, asked.out / "vit")
-    photos, names = _photos(asked.photos, asked.few)
+    photos, names = read_photos(asked.photos, asked.few)
     model, batch = _model(network, device, asked.batch, not asked.plain, tell)
     facts = network.facts | {
         "device": torch.cuda.get_device_name() if device == "cuda" else platform.processor(),
@@ -81,7 +81,7 @@ def _arguments() -> Any:
     return parser.parse_args()
 
 
-def _photos(source: Path, few: int | None) -> tuple[Any, list[str]]:
+def read_photos(source: Path, few: int | None) -> tuple[Any, list[str]]:
     """Grey photos (photos, 100, 100) and their names."""
     if source.is_dir():
         from anharmonic.images import read_images

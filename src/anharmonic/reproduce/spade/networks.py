@@ -8,9 +8,7 @@ Training takes minutes, so what they answer can be kept in a file that the study
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -22,9 +20,9 @@ from anharmonic.errors import InputError
 from anharmonic.files import whole_file
 from anharmonic.protocols import Floats
 from anharmonic.reproduce.mnist import Digits, read_mnist
-from anharmonic.training import Adversarial, Attack, lenet5, train
+from anharmonic.reproduce.page import Tell, silent
+from anharmonic.training import Adversarial, Attack, lenet5, stacked, train
 from anharmonic.training.attacks import accuracy, robust_accuracy
-from anharmonic.training.objectives import plain
 
 if TYPE_CHECKING:
     from torch.nn import Module
@@ -42,7 +40,7 @@ class Effort(NamedTuple):
 
     seeds: int = 5
     rows: int = 60_000
-    epochs: int = 8
+    epochs: int = 20
     batch: int = 256
     steps: int = 10
     attacked: int = 10_000
@@ -86,56 +84,36 @@ class Networks:
 
 
 def trained(
-    learned: Digits, asked: Digits, effort: Effort = REDUCED, seed: int = 0, tell: Any = print
+    learned: Digits, asked: Digits, effort: Effort = REDUCED, seed: int = 0, tell: Tell = silent
 ) -> Networks:
-    """LeNet-5 for every radius and seed, and their answers to `asked`."""
+    """LeNet-5 for every radius and seed, trained as one stack, and their answers to `asked`.
+
+    All see the same batches; seeds differ in the weights they begin with.
+    """
     radii = np.tile(RADII, effort.seeds)
     seeds = seed + np.repeat(np.arange(effort.seeds), len(RADII))
-    # Made one by one: the numbers that weights begin with come from one source for all threads.
-    modules = [lenet5(int(each)).to(accelerated()) for each in seeds]
     some = learned.first(effort.rows)
-
-    def one(module: Module, radius: float, own: int) -> tuple[Any, Floats, Floats]:
-        _train(module, some, radius, effort, own)
-        found = _evaluated(module, asked, effort)
-        under = ", ".join(f"{each:.3f}" for each in found[2])
-        tell(f"radius {radius}, seed {own}: accuracy {found[1]:.3f}, under attack {under}")
-        return found
-
-    with _side_by_side() as count, ThreadPoolExecutor(count) as pool:
-        found = list(pool.map(one, modules, radii.tolist(), seeds.tolist()))
-    logits, clean, robust = (np.stack(parts) for parts in zip(*found, strict=True))
-    return Networks(radii, seeds, logits, clean, robust, effort)
-
-
-@contextmanager
-def _side_by_side() -> Iterator[int]:
-    """How many networks train at once, each in one thread: they are too small to share threads."""
-    import torch
-
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield 1 if accelerated() == "cuda" else threads
-    finally:
-        torch.set_num_threads(threads)
-
-
-def _train(module: Module, some: Digits, radius: float, effort: Effort, seed: int) -> None:
+    stack: Any = stacked([lenet5(int(own)) for own in seeds]).to(accelerated())
     # The ball grows for half the time: a large one from the first step on teaches nothing.
     warm = effort.epochs * (len(some.images) // effort.batch) // 2
+    every = np.broadcast_to(radii[:, None], (len(radii), len(some.images)))
     train(
-        module,
+        stack,
         some.images[:, None],
         some.labels,
-        objective=Adversarial(Attack(radius, steps=effort.steps, seed=seed), warm=warm)
-        if radius
-        else plain,
+        objective=Adversarial(Attack(0.0, steps=effort.steps, seed=seed), every, warm),
         epochs=effort.epochs,
         batch_size=effort.batch,
-        rate=1e-3,
         seed=seed,
+        hooks=[lambda module, ended: tell(f"epoch {ended.number + 1}, loss {ended.loss:.3f}")],
     )
+    found = []
+    for radius, own, module in zip(radii, seeds, stack.separate(), strict=True):
+        found.append(_evaluated(module, asked, effort))
+        under = ", ".join(f"{each:.3f}" for each in found[-1][2])
+        tell(f"radius {radius}, seed {own}: accuracy {found[-1][1]:.3f}, under attack {under}")
+    logits, clean, robust = (np.stack(parts) for parts in zip(*found, strict=True))
+    return Networks(radii, seeds, logits, clean, robust, effort)
 
 
 def _evaluated(module: Module, asked: Digits, effort: Effort) -> tuple[Any, Floats, Floats]:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import time
 from dataclasses import asdict, replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +82,7 @@ def _machine(device: str) -> str:
     import torch
 
     name = torch.cuda.get_device_name() if device == "cuda" else "processors alone"
-    return f"{name}, torch {torch.__version__.split('+')[0]}"
+    return f"{name}, torch {torch.__version__.split('+')[0]}, {date.today()}"
 
 
 def _objectives(plan: Plan, nodes: Any, seed: int) -> list[tuple[Objective, list[str]]]:

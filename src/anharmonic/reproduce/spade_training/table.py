@@ -100,7 +100,7 @@ def table_verdict(found: dict[str, Any]) -> list[str]:
             "The arms stand in the order of how many images they attack with 0.4, the radius of "
             "the test: the more, the more robust there, and the less accurate on clean images."
         )
-    lines.append(_short_of(arms, names))
+    lines.append(_beside_paper(arms, names))
     return lines
 
 
@@ -108,13 +108,14 @@ def _doubt(decided: bool) -> str:
     return "" if decided else ", but the interval holds 0"
 
 
-def _short_of(arms: dict[str, Any], names: Names) -> str:
-    """How far from the paper's level this run is."""
-    below = [
-        line[-1] - float(np.mean(shares(arms[arm], names.strongest))) for arm, line in PAPER.items()
-    ]
+def _beside_paper(arms: dict[str, Any], names: Names) -> str:
+    """How far from the paper's levels this run is."""
+    apart = ", ".join(
+        f"{arm} {float(np.mean(shares(arms[arm], names.strongest))) - line[-1]:+.1f}"
+        for arm, line in PAPER.items()
+    )
     return (
-        f"Every level is {min(below):.0f} to {max(below):.0f} points below the paper's. It does "
-        f"not say how long it trained or with which attack, and these networks had "
-        f"{arms['vanilla']['epochs']} epochs: the order is tested early in training only."
+        f"Less the paper's levels under {names.strongest}, in points: {apart}. The paper does not "
+        f"say how long it trained or with which attack; these networks had "
+        f"{arms['vanilla']['epochs']} epochs."
     )
