@@ -67,5 +67,5 @@ def test_the_cost_of_a_precision_is_told(network: Any, pixels: Any) -> None:
 
 @pytest.mark.parametrize("precision", ["bfloat16", "float8"])
 def test_a_precision_that_swallows_gamma_is_refused(network: Any, precision: Any) -> None:
-    with pytest.raises(SettingsError, match="half of a typical gamma"):
+    with pytest.raises(SettingsError, match="two fifths of gamma"):
         classifier(network, PLAIN, precision=precision)

@@ -90,13 +90,13 @@ def test_evidence_is_the_mean_of_the_bets_against_the_rate():
     reference, stream = random.exponential(size=500), random.exponential(size=90)
     evidence = Evidence(reference, rate=1000, block=1)
     _, logs = evidence.feed(stream, np.arange(90))
-    for place, bets in enumerate(evidence.bets):
+    for place, (bets, share) in enumerate(zip(evidence.bets, (0.75, 0.25), strict=True)):
         assert bets.weights.sum() == pytest.approx(1)
         total = np.zeros(bets.weights.size)
         for multiplier in bets.multipliers(bets.values(stream)).T:
             total = (1 + total) * multiplier
-        # Two directions share the rate, so each must reach twice of it.
-        expected = np.log(max(total @ bets.weights.ravel(), 1) / 2)
+        # Two directions share the rate: rises three quarters of it, falls the rest.
+        expected = np.log(max(total @ bets.weights.ravel(), 1) * share)
         assert logs[place, -1] == pytest.approx(expected, abs=1e-12)
     assert evidence.threshold == pytest.approx(np.log(1000))
 

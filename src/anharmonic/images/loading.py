@@ -49,7 +49,7 @@ def classifier(
     if precision not in (None, "float16"):
         raise SettingsError(
             f"precision={precision!r}: leave it out, or take float16 with a float32 last layer. "
-            "bfloat16 keeps three digits, and its error is half of a typical gamma"
+            "bfloat16 keeps three digits, and its error was up to two fifths of gamma"
         )
     named = None if classes is None else tuple(str(each) for each in classes)
     if isinstance(source, torch.nn.Module):

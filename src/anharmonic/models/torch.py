@@ -34,7 +34,7 @@ def torch_answers(module: Module) -> Answers:
         )
     if any(held.dtype == torch.bfloat16 for held in module.parameters()):
         warnings.warn(
-            "a network in bfloat16 rounds its answers to three digits, about half of a typical "
+            "a network in bfloat16 rounds its answers to three digits, up to two fifths of "
             "gamma: measure it in float32, or in float16 with images.classifier(…, "
             "precision='float16')",
             stacklevel=2,

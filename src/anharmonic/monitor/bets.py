@@ -28,9 +28,9 @@ TIED = 0.5
 """The share of scores at the lowest value from which on they are a tie."""
 PARTS, TIED_PARTS = (0.4, 0.2, 0.2, 0.2), (0.05, 0.75, 0.2)
 """Each value's part of the evidence, and of the error that bounds may have."""
-EFFECTS, EFFECT_PARTS = (0.2, 0.45, 1.1), (0.2, 0.65, 0.15)
-"""Shifts of a mean that the bets are best at, in standard deviations of a block's average."""
-BOLDEST = 0.95
+RISES, RISE_PARTS = (1.25, 1.5, 3.0), (0.15, 0.7, 0.15)
+"""By what factor a mean rises in the cases that the bets are best at, and each bet's part."""
+TIMIDEST, BOLDEST = 0.01, 0.95
 FEWEST = 30
 """Values that a reference must have: below that no bound says anything."""
 FEWEST_APART = 5
@@ -44,8 +44,8 @@ class Bets:
     `sign` −1 turns the score round, so that falls are bet on. `clips` (1 or 2, 2) are where the
     score is clipped: always, and if it is above the tie; `thresholds` what it may exceed,
     the tie's being the first. Of each value, in the order of clips and thresholds: `bounds`
-    (values,), the largest means that the reference allows, `stakes` (values, effects), the λ,
-    and `weights` (values, effects), which add up to 1.
+    (values,), the largest means that the reference allows, `stakes` (values, rises), the λ,
+    and `weights` (values, rises), which add up to 1.
     """
 
     sign: int
@@ -64,7 +64,7 @@ class Bets:
         return values
 
     def multipliers(self, values: Floats) -> Floats:
-        """The e-values (values × effects, n) of averages over blocks (values, n)."""
+        """The e-values (values × rises, n) of averages over blocks (values, n)."""
         gain = values / self.bounds[:, None] - 1.0
         return (1.0 + gain[:, None, :] * self.stakes[:, :, None]).reshape(-1, values.shape[1])
 
@@ -109,7 +109,7 @@ def fitted_bets(reference: Floats, sign: int, block: int, error: float, seed: in
             for place, (row, part) in enumerate(zip(rows, error * parts, strict=True))
         ]
     )
-    weights = np.outer(parts, EFFECT_PARTS)
+    weights = np.outer(parts, RISE_PARTS)
     return Bets(sign, clips, thresholds, bounds, _stakes(rows, bounds), weights)
 
 
@@ -135,11 +135,19 @@ def _share_bound(hits: Floats, error: float) -> float:
 
 
 def _stakes(rows: list[Floats], bounds: Floats) -> Floats:
-    """The λ that win most if the mean shifts by each of `EFFECTS`, to first order."""
-    spread = np.array([row.std() if len(row) else 0.0 for row in rows])
-    usual = np.divide(bounds, spread, out=np.zeros_like(bounds), where=spread > 0)
-    # What never varied in the reference is bet on timidly, so that one surprise is no alarm.
-    return np.asarray(np.clip(usual[:, None] * np.array(EFFECTS), 0.01, BOLDEST))
+    """The λ that win most if the mean rises by each of `RISES`, to second order.
+
+    A gain y/m − 1 with mean g and variance v wins most, in logarithms, at about g/(v + g²); v is
+    taken from the reference. What its bound leaves nothing to win on is bet on timidly, and so
+    is what never varied, so that one surprise is no alarm.
+    """
+    means, spreads = (
+        np.array([part(row) if len(row) else 0.0 for row in rows]) for part in (np.mean, np.std)
+    )
+    gains = np.minimum(np.outer(means, RISES), 1.0) / bounds[:, None] - 1.0
+    variances = np.broadcast_to((spreads / bounds)[:, None] ** 2, gains.shape)
+    stakes = np.divide(gains, variances + gains**2, out=np.zeros_like(gains), where=variances > 0)
+    return np.asarray(np.clip(stakes, TIMIDEST, BOLDEST))
 
 
 def averaged(values: Floats, block: int) -> Floats:

@@ -22,6 +22,8 @@ from anharmonic.protocols import Floats, Integers
 __all__ = ["DIRECTIONS", "Evidence", "Raised", "State"]
 
 DIRECTIONS = {"up": 1, "down": -1}
+ALLOWED = {"up": 0.75, "down": 0.25}
+"""Each direction's share of the false alarms: a rise is what is looked for first."""
 CHUNK = 1024
 """Rows whose e-values are held at once."""
 HEADROOM = 1e6
@@ -89,8 +91,9 @@ class Evidence:
         self.directions = tuple("up" if each.sign > 0 else "down" for each in bets)
         self._width = bets[0].weights.size
         self._weights = np.stack([each.weights.ravel() for each in bets])
+        allowed = np.array([ALLOWED[way] for way in self.directions])
         # A step is a block, of which there are fewer than scores: the line may be lower.
-        self._line = self.rate * len(bets) / block
+        self._lines = self.rate / block * allowed.sum() / allowed
         self.reset()
 
     @classmethod
@@ -157,7 +160,7 @@ class Evidence:
         multipliers = [
             bets.multipliers(averaged(bets.values(scores), self.block)) for bets in self.bets
         ]
-        highest = HEADROOM * self._line
+        highest = HEADROOM * np.repeat(self._lines, self._width)
         together = np.concatenate(multipliers)
         return added(self.state.sums, together, firsts, self.state.steps, highest)
 
@@ -168,8 +171,9 @@ class Evidence:
         mean = np.cumsum(each * self._weights[..., None], axis=1)[:, -1]
         # Below 1 there is nothing to tell, and before the first step nothing at all. Between the
         # steps at which the sums are brought back, what they are brought back to is told.
-        told = np.clip(mean, 1.0, HEADROOM * self._line)
-        return np.asarray(np.log(told) + self.threshold - np.log(self._line))
+        lines = self._lines[:, None]
+        told = np.clip(mean, 1.0, HEADROOM * lines)
+        return np.asarray(np.log(told) + self.threshold - np.log(lines))
 
     def _cross(
         self, history: Floats, logs: Floats, lasts: Integers, raised: dict[str, Raised]

@@ -43,12 +43,12 @@ def no_sums(bets: int) -> Sums:
 
 
 def added(
-    sums: Sums, multipliers: Floats, rows: Integers, steps: int, highest: float
+    sums: Sums, multipliers: Floats, rows: Integers, steps: int, highest: Floats
 ) -> tuple[Sums, Floats]:
     """Take e-values (bets, n) in, the first of them after `steps` earlier ones.
 
     Gives the sums after the last step and R, beneath it the weighted sum, after every step:
-    (2, bets, n). R is brought back to `highest` where a period ends above it.
+    (2, bets, n). R is brought back to `highest` (bets,) where a period ends above it.
     """
     bets, count = multipliers.shape
     before = steps % PERIOD
