@@ -18,7 +18,15 @@ from anharmonic.errors import (
     PointsError,
     SettingsError,
 )
-from anharmonic.spectral import bounds, compare, cut_distortion, distortion, guide, pair_distortion
+from anharmonic.spectral import (
+    bounds,
+    compare,
+    cut_distortion,
+    distortion,
+    guide,
+    pair_distortion,
+    threads,
+)
 from anharmonic.spectral.graph import graph_of
 from anharmonic.spectral.search import neighbours
 from anharmonic.spectral.spectrum import _dense
@@ -321,6 +329,7 @@ def test_models_are_compared_over_one_input_graph():
 @pytest.mark.parametrize("library", ["threadpoolctl", "hnswlib"])
 def test_what_is_not_installed_is_named(library, monkeypatch):
     monkeypatch.setitem(sys.modules, library, None)
+    monkeypatch.setattr(threads, "_libraries", threads._libraries.__wrapped__)
     points = np.random.default_rng(9).normal(size=(900, 4))
     search = "hnsw" if library == "hnswlib" else "auto"
     with pytest.raises(MissingExtra, match=rf"{library}.*anharmonic\[spade\]"):
@@ -331,6 +340,7 @@ def test_what_is_not_installed_is_named(library, monkeypatch):
 def test_a_device_gives_the_same_scores_without_further_packages(monkeypatch):
     for library in ("threadpoolctl", "hnswlib"):
         monkeypatch.setitem(sys.modules, library, None)
+    monkeypatch.setattr(threads, "_libraries", threads._libraries.__wrapped__)
     points = np.random.default_rng(10).normal(size=(1500, 6))
     outputs = np.sin(2 * points[:, :4])
     there = ah.spade(points, outputs, search="torch")

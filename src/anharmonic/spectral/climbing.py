@@ -6,16 +6,17 @@ Columns may be arrays of numpy's or tensors on a device; small matrices are solv
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from array_api_compat import array_namespace, device
 
-from anharmonic.protocols import Floats
+from anharmonic.protocols import Floats, Map
 from anharmonic.regions import host
 from anharmonic.spectral.multigrid import without_constants
 
-__all__ = ["Apply", "Climb", "best_within", "climbed"]
+__all__ = ["Apply", "Climb", "Problem", "best_within", "climbed"]
 
 Apply = Callable[[Any], Any]
 DEPENDENT = 1e-13
@@ -41,35 +42,50 @@ class _Block(NamedTuple):
         there = like(self.columns, weights)
         return _Block(*(each @ there for each in self))
 
-    def beside(self, others: list[_Block]) -> _Block:
-        space = array_namespace(self.columns)
-        return _Block(*(space.concat(parts, axis=1) for parts in zip(self, *others, strict=True)))
+    def beside(self, others: list[_Block], each: Map) -> _Block:
+        join = partial(array_namespace(self.columns).concat, axis=1)
+        return _Block(*each(join, zip(self, *others, strict=True)))
 
 
-def climbed(
-    inputs: Apply, outputs: Apply, inverse: Apply, vectors: Any, wanted: int, rounds: int, to: float
-) -> Climb:
+class Problem(NamedTuple):
+    """What both matrices and an approximate inverse of the second make of columns.
+
+    `start` (size, columns) are random ones, and `back` brings columns to the rows' own order.
+    `each` does two things side by side, where there are threads.
+    """
+
+    inputs: Apply
+    outputs: Apply
+    inverse: Apply
+    start: Any
+    back: Callable[[Any], Floats]
+    each: Map = map
+
+
+def climbed(problem: Problem, vectors: Any, wanted: int, rounds: int, to: float) -> Climb:
     """Climb from some vectors (size, columns) until the first `wanted` eigenvalues are known.
 
-    Known to a share `to` of themselves, or as far as `rounds` go. `inverse` stands in for the
-    inverse of `outputs`: it shortens the way, and its norm of the residuals is the bound.
+    Known to a share `to` of themselves, or as far as `rounds` go. The approximate inverse
+    shortens the way, and its norm of the residuals is the bound.
     """
-    block, values = _best(_applied(inputs, outputs, without_constants(vectors)), vectors.shape[1])
+    block = _applied(problem, without_constants(vectors))
+    mixing, values = _ritz(block, vectors.shape[1], problem.each)
+    block = block.mixed(mixing)
     moves: list[_Block] = []
     for turn in range(rounds + 1):
         misfits = block.inputs - block.outputs * like(block.columns, values)
-        steps = inverse(misfits)
+        steps = problem.inverse(misfits)
         bounds = np.sqrt(np.maximum(host((misfits * steps).sum(0)), 0.0)) / values
         if turn == rounds or bounds[:wanted].max() <= to:
             break
         open_ = np.flatnonzero(bounds > to / 10)
         width = len(values)
-        fresh = _applied(inputs, outputs, steps[:, open_.tolist()])
-        whole = block.beside([fresh, *moves])
-        mixing, values = _ritz(whole, width)
+        fresh = _applied(problem, steps[:, open_.tolist()])
+        whole = block.beside([fresh, *moves], problem.each)
+        mixing, values = _ritz(whole, width, problem.each)
         still = mixing.copy()
         still[:width] = 0.0
-        block, moves = whole.mixed(mixing), [whole.mixed(still)]
+        block, *moves = problem.each(whole.mixed, (mixing, still))
     return Climb(values, block.columns, bounds)
 
 
@@ -79,27 +95,24 @@ def like(columns: Any, small: Floats) -> Any:
     return space.asarray(small, dtype=columns.dtype, device=device(columns))
 
 
-def best_within(inputs: Apply, outputs: Apply, vectors: Any) -> Climb:
+def best_within(problem: Problem, vectors: Any) -> Climb:
     """The best eigenpairs within the span of some vectors; their bounds are not known."""
-    block, values = _best(_applied(inputs, outputs, vectors), vectors.shape[1])
-    return Climb(values, block.columns, np.full(len(values), np.nan))
+    block = _applied(problem, vectors)
+    mixing, values = _ritz(block, vectors.shape[1], problem.each)
+    return Climb(values, block.mixed(mixing).columns, np.full(len(values), np.nan))
 
 
-def _applied(inputs: Apply, outputs: Apply, columns: Any) -> _Block:
-    return _Block(columns, inputs(columns), outputs(columns))
+def _applied(problem: Problem, columns: Any) -> _Block:
+    sides = (problem.inputs, problem.outputs)
+    return _Block(columns, *problem.each(lambda apply: apply(columns), sides))
 
 
-def _best(block: _Block, count: int) -> tuple[_Block, Floats]:
-    mixing, values = _ritz(block, count)
-    return block.mixed(mixing), values
-
-
-def _ritz(block: _Block, count: int) -> tuple[Floats, Floats]:
+def _ritz(block: _Block, count: int, each: Map) -> tuple[Floats, Floats]:
     """The weights (columns, count) of the best vectors in a block's span, and their values."""
     from scipy.linalg import eigh
 
-    far = host(block.columns.T @ block.outputs)
-    near = host(block.columns.T @ block.inputs)
+    across = block.columns.T
+    near, far = each(lambda side: host(across @ side), (block.inputs, block.outputs))
     lengths = np.sqrt(np.diag(far))
     scale = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
     sizes, axes = np.linalg.eigh(far * scale * scale[:, None])

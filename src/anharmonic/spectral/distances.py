@@ -37,10 +37,10 @@ def resistance(graph: Graph, pairs: Integers, seed: int = 0) -> Floats:
         raise Disconnected(
             f"the graph is in {graph.count} parts: take one of them with Graph.among"
         )
-    with single_thread():
+    with single_thread() as each:
         approximate = multigrid(graph.laplacian, seed)
         parts = (slice(start, start + SOURCES) for start in range(0, len(low), SOURCES))
-        found = [_between(graph, low[part], high[part], approximate) for part in parts]
+        found = each(lambda part: _between(graph, low[part], high[part], approximate), parts)
         return np.concatenate([np.empty(0), *found])
 
 

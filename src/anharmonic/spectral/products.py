@@ -25,7 +25,9 @@ __all__ = [
 
 SPARE = 8
 """Rows that single precision keeps beside the neighbours wanted."""
-CHUNK, CACHED = 2**25, 2**18
+CHUNK, CACHED = 2**24, 2**18
+PARTS = 8
+"""Into how many parts a scan is cut at least, so that threads end together."""
 GROUPS = 16
 
 
@@ -74,7 +76,7 @@ def scanned(
     slack = 4 * np.finfo(precision).eps * np.sqrt(dimension) * lengths[:rows].max()
     found, reach = np.empty((len(asked), kept), dtype=np.int64), np.full(len(asked), np.inf)
     gaps = np.full((len(asked), kept), np.inf, dtype=precision)
-    parts = list(chunks(len(asked), len(narrow)))
+    parts = list(chunks(len(asked), len(narrow), min(CHUNK, len(asked) * len(narrow) // PARTS)))
 
     def begin() -> Callable[[slice], None]:
         memory = np.empty((parts[0].stop if parts else 0, len(narrow)), dtype=precision)

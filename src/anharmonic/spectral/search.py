@@ -55,8 +55,15 @@ def neighbours(points: Floats, count: int, search: str | Search = "auto") -> Int
 
 
 def moderate(points: Floats) -> Floats:
-    """The points in another unit where their squares would not fit into single precision."""
-    largest = float(max(points.max(), -points.min()))
+    """The points without columns that never vary, which no distance depends on.
+
+    In another unit where their squares would not fit into single precision.
+    """
+    high, low = points.max(axis=0), points.min(axis=0)
+    varying = high > low
+    if varying.any() and not varying.all():
+        points, high, low = points[:, varying], high[varying], low[varying]
+    largest = float(max(high.max(), -low.min()))
     if largest == 0 or 1e-15 < largest < 1e15:
         return points
     return np.asarray(np.ldexp(points, -int(np.log2(largest))))  # a power of 2: nothing rounds

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any, NamedTuple
 
@@ -10,10 +9,10 @@ import numpy as np
 
 from anharmonic.devices import placed, sparse
 from anharmonic.errors import NotConverged
-from anharmonic.protocols import Floats
+from anharmonic.protocols import Floats, Map
 from anharmonic.randomness import generator
 from anharmonic.regions import host
-from anharmonic.spectral.climbing import Apply, Climb, best_within, climbed, like
+from anharmonic.spectral.climbing import Apply, Climb, Problem, best_within, climbed, like
 from anharmonic.spectral.graph import Graph
 from anharmonic.spectral.multigrid import approximately, hierarchy, moved, without_constants
 from anharmonic.spectral.threads import single_thread
@@ -75,20 +74,9 @@ def _dense(inputs: Any, outputs: Any, rank: int) -> Spectrum:
     return Spectrum(values, vectors, _accepted(float(bound / values[0])))
 
 
-class Problem(NamedTuple):
-    """What both Laplacians and an approximate inverse of the second make of columns.
-
-    `start` (size, columns) are random ones, and `back` brings columns to the rows' own order.
-    """
-
-    inputs: Apply
-    outputs: Apply
-    inverse: Apply
-    start: Any
-    back: Callable[[Any], Floats]
-
-
-def _posed(inputs: Any, outputs: Any, columns: int, seed: int, device: str | None) -> Problem:
+def _posed(
+    inputs: Any, outputs: Any, columns: int, seed: int, device: str | None, each: Map = map
+) -> Problem:
     """The problem in main memory or on a device.
 
     Nodes are numbered so that neighbours are close in memory, which halves the time of products.
@@ -112,22 +100,34 @@ def _posed(inputs: Any, outputs: Any, columns: int, seed: int, device: str | Non
         restored[order] = host(vectors)
         return restored
 
-    return Problem(times(near), times(far), approximately(grid), start, back)
+    inverse = approximately(grid)
+    inverse = inverse if device is not None else _halved(inverse, each)
+    return Problem(times(near), times(far), inverse, start, back, each)
+
+
+def _halved(apply: Apply, each: Map) -> Apply:
+    """The same with both halves of the columns side by side: always halves, for the same bits."""
+
+    def halved(columns: Floats) -> Floats:
+        halves = np.array_split(columns, min(2, columns.shape[1]), axis=1)
+        return np.concatenate(list(each(apply, halves)), axis=1)
+
+    return halved
 
 
 def _iterative(
     inputs: Any, outputs: Any, rank: int, seed: int, device: str | None = None
 ) -> Spectrum:
-    with single_thread() if device is None else nullcontext():
-        return climb(_posed(inputs, outputs, rank + SPARE, seed, device), rank, seed)
+    with single_thread() if device is None else nullcontext(map) as each:
+        return climb(_posed(inputs, outputs, rank + SPARE, seed, device, each), rank, seed)
 
 
 def climb(problem: Problem, rank: int, seed: int) -> Spectrum:
     """The largest eigenvalues of a problem by LOBPCG, checked."""
-    near, far, inverse, vectors, back = problem
+    vectors = problem.start
     for rounds in ROUNDS:
         try:
-            found = climbed(near, far, inverse, vectors, rank, rounds, TOLERANCE)
+            found = climbed(problem, vectors, rank, rounds, TOLERANCE)
             overlooked = _overlooked(problem, found, rank, seed)
         except (np.linalg.LinAlgError, ValueError) as problem_found:
             raise NotConverged(
@@ -142,7 +142,7 @@ def climb(problem: Problem, rank: int, seed: int) -> Spectrum:
             vectors[:, rank:] = overlooked[:, : vectors.shape[1] - rank]
     lost = overlooked is not None
     residual = _accepted(float("inf") if lost else float(max(bounds[0], bounds.max() / LOOSER)))
-    return Spectrum(found.values[:rank], _signed(back(found.vectors[:, :rank])), residual)
+    return Spectrum(found.values[:rank], _signed(problem.back(found.vectors[:, :rank])), residual)
 
 
 def _overlooked(problem: Problem, found: Climb, rank: int, seed: int) -> Any:
@@ -157,7 +157,7 @@ def _overlooked(problem: Problem, found: Climb, rank: int, seed: int) -> Any:
         fresh = problem.inverse(problem.inputs(without_constants(fresh)))
         fresh = fresh - kept @ (weights.T @ fresh)
         fresh = fresh / (fresh * fresh).sum(0) ** 0.5
-    best = best_within(problem.inputs, problem.outputs, fresh)
+    best = best_within(problem, fresh)
     return best.vectors if best.values[0] > found.values[rank - 1] * (1 + TOLERANCE) else None
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import TypeVar
+from functools import cache
+from typing import Any, TypeVar
 
 from anharmonic.errors import MissingExtra
+from anharmonic.protocols import Map
 
 __all__ = ["single_thread", "together"]
 
@@ -16,14 +18,26 @@ Part = TypeVar("Part")
 
 
 @contextmanager
-def single_thread() -> Iterator[None]:
-    """Hold BLAS to one thread: on blocks this narrow more threads are several times slower."""
+def single_thread() -> Iterator[Map]:
+    """Hold BLAS to one thread: on blocks this narrow more threads are several times slower.
+
+    Gives a `map` that uses as many threads as BLAS had.
+    """
+    count = _allowed()
+    with _libraries().limit(limits=1), ThreadPoolExecutor(count) as pool:
+        yield map if count == 1 else pool.map
+
+
+@cache
+def _libraries() -> Any:
+    """The libraries that have threads; looking for them takes milliseconds."""
+    import scipy.linalg  # noqa: F401  Its BLAS is not numpy's, and is held only once it is loaded.
+
     try:
-        from threadpoolctl import threadpool_limits
+        from threadpoolctl import ThreadpoolController
     except ImportError as problem:
         raise MissingExtra("threadpoolctl", "spade") from problem
-    with threadpool_limits(1):
-        yield
+    return ThreadpoolController()
 
 
 def together(begin: Callable[[], Callable[[Part], None]], parts: Iterable[Part]) -> None:
@@ -48,15 +62,14 @@ def together(begin: Callable[[], Callable[[Part], None]], parts: Iterable[Part])
     if count == 1:
         work()
         return
-    with single_thread(), ThreadPoolExecutor(count) as pool:
-        for each in [pool.submit(work) for _ in range(count)]:
-            each.result()
+    with single_thread() as each:
+        list(each(lambda _: work(), range(count)))
 
 
 def _allowed() -> int:
     try:
-        from threadpoolctl import threadpool_info
-    except ImportError:
+        found = _libraries().info()
+    except MissingExtra:
         return 1
-    found = [each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"]
-    return min(MOST, max(found, default=1))
+    threads = [each["num_threads"] for each in found if each["user_api"] == "blas"]
+    return min(MOST, max(threads, default=1))
