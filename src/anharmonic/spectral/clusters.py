@@ -29,8 +29,9 @@ __all__ = ["clustered"]
 DIMENSIONS = 64
 CANDIDATES = 3
 """Rows kept for each neighbour wanted."""
-SIZE, CLOSE = 256, 64
-"""Rows of a cluster, and close clusters that its rows are compared with."""
+SIZE, CLOSE, USUAL = 256, 64, 65_536
+"""Rows of a cluster, and close clusters that its rows are compared with, of so many rows; of more
+rows more, by their third root, or recall would fall."""
 ROUNDS, SAMPLE = 5, 40
 """Of k-means: rounds, and rows for each centre."""
 
@@ -51,7 +52,8 @@ def _among_close(flat: Any, kept: int) -> Integers:
     order = np.argsort(labels, kind="stable")
     bounds = np.searchsorted(labels[order], np.arange(len(centres) + 1))
     rows = lengthened(flat[order], np.float32)[0][: len(flat)]
-    close = scanned(centres, np.arange(len(centres)), CLOSE - 1, np.float32)[0]
+    near = round(CLOSE * max(1.0, len(flat) / USUAL) ** (1 / 3))
+    close = scanned(centres, np.arange(len(centres)), near - 1, np.float32)[0]
     found = np.empty((len(flat), kept), dtype=np.int64)
 
     def compare(cluster: int) -> None:

@@ -25,7 +25,7 @@ __all__ = [
 
 SPARE = 8
 """Rows that single precision keeps beside the neighbours wanted."""
-CHUNK, CACHED = 2**24, 2**18
+CHUNK, CACHED = 2**24, 2**19
 PARTS = 8
 """Into how many parts a scan is cut at least, so that threads end together."""
 GROUPS = 16
@@ -171,5 +171,6 @@ def reranked(
 
 def squared(points: Any, asked: Integers, others: Integers) -> Any:
     """Squared distances from some rows to others of each, (rows, others)."""
-    gaps = points[others] - points[asked, None, :]
+    gaps = points[others]
+    gaps -= points[asked, None, :]
     return np.einsum("ijk,ijk->ij", gaps, gaps)

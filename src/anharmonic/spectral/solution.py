@@ -11,7 +11,7 @@ from anharmonic.errors import Disconnected, SettingsError
 from anharmonic.protocols import Floats, Integers
 from anharmonic.spectral.graph import Graph, graph_of, joined
 from anharmonic.spectral.search import Search, chosen, moderate, neighbours, recall
-from anharmonic.spectral.spectrum import leading
+from anharmonic.spectral.spectrum import ROUGH, TOLERANCE, leading
 
 __all__ = ["Components", "Plan", "Side", "Solution", "checked", "side", "solved"]
 
@@ -107,12 +107,13 @@ def _assembled(inputs: Side, outputs: Graph, groups: list[Integers], plan: Plan)
     size = inputs.graph.size
     rank = min(plan.rank, size - 1)
     device = accelerated() if plan.search == "torch" else None
+    to = ROUGH if plan.search == "fast" else TOLERANCE
     vectors = np.full((size, rank), np.nan)
     edges, edge_values, found = [], [], []
     for nodes in groups:
         whole = len(nodes) == size
         graph = inputs.graph if whole else side(inputs.points[nodes], plan, measure=False).graph
-        spectrum = leading(graph, outputs.among(nodes), rank, plan.seed, device)
+        spectrum = leading(graph, outputs.among(nodes), rank, plan.seed, device, to)
         many = len(spectrum.values)
         vectors[nodes, :many], vectors[nodes, many:] = spectrum.vectors, 0.0
         embedded = spectrum.vectors * np.sqrt(np.maximum(spectrum.values, 0.0))

@@ -17,14 +17,17 @@ from anharmonic.spectral.graph import Graph
 from anharmonic.spectral.multigrid import approximately, hierarchy, moved, without_constants
 from anharmonic.spectral.threads import single_thread
 
-__all__ = ["Problem", "Spectrum", "climb", "leading"]
+__all__ = ["ROUGH", "TOLERANCE", "Spectrum", "climb", "leading"]
 
 DENSE = 800
 SPARE = 2
 ROUNDS = (60, 120, 240)
 CLIMBS = 6
-TOLERANCE = 1e-5
-"""Of the eigenvalue: how far, at most, the top pair may be from an exact one."""
+TOLERANCE, ROUGH = 1e-5, 1e-3
+"""Of the eigenvalue: how far, at most, the top pair may be from an exact one; and where missed
+neighbours move it further than that."""
+THREADED = 10_000
+"""Nodes from which on threads are worth their changing of places."""
 LOOSER = 100.0
 """How much further the last of the pairs may be."""
 
@@ -42,11 +45,17 @@ class Spectrum(NamedTuple):
 
 
 def leading(
-    inputs: Graph, outputs: Graph, rank: int, seed: int = 0, device: str | None = None
+    inputs: Graph,
+    outputs: Graph,
+    rank: int,
+    seed: int = 0,
+    device: str | None = None,
+    to: float = TOLERANCE,
 ) -> Spectrum:
     """The largest λ of L_X v = λ L_Y v, orthogonal to the constants; outputs must be connected.
 
-    Many points' are found on a `device` of torch's where one is given.
+    Pairs of many points are searched until their residuals are a share `to` of λ, on a `device`
+    of torch's where one is given.
 
     >>> cycle = Graph(4, np.array([[0, 1], [0, 3], [1, 2], [2, 3]]))
     >>> path = Graph(4, np.array([[0, 1], [1, 2], [2, 3]]))
@@ -56,7 +65,7 @@ def leading(
     rank = min(rank, inputs.size - 1)
     if inputs.size <= max(DENSE, 5 * (rank + SPARE)):
         return _dense(inputs.laplacian, outputs.laplacian, rank)
-    return _iterative(inputs.laplacian, outputs.laplacian, rank, seed, device)
+    return _iterative(inputs.laplacian, outputs.laplacian, rank, seed, device, to)
 
 
 def _dense(inputs: Any, outputs: Any, rank: int) -> Spectrum:
@@ -71,7 +80,7 @@ def _dense(inputs: Any, outputs: Any, rank: int) -> Spectrum:
     values, vectors = values[::-1].copy(), _signed(vectors[:, ::-1])
     misfit = inputs @ vectors[:, 0] - values[0] * (outputs @ vectors[:, 0])
     bound = np.sqrt(max(misfit @ np.linalg.solve(whole, misfit), 0.0))
-    return Spectrum(values, vectors, _accepted(float(bound / values[0])))
+    return Spectrum(values, vectors, _accepted(float(bound / values[0]), TOLERANCE))
 
 
 def _posed(
@@ -116,18 +125,24 @@ def _halved(apply: Apply, each: Map) -> Apply:
 
 
 def _iterative(
-    inputs: Any, outputs: Any, rank: int, seed: int, device: str | None = None
+    inputs: Any,
+    outputs: Any,
+    rank: int,
+    seed: int,
+    device: str | None = None,
+    to: float = TOLERANCE,
 ) -> Spectrum:
     with single_thread() if device is None else nullcontext(map) as each:
-        return climb(_posed(inputs, outputs, rank + SPARE, seed, device, each), rank, seed)
+        each = each if inputs.shape[0] >= THREADED else map
+        return climb(_posed(inputs, outputs, rank + SPARE, seed, device, each), rank, seed, to)
 
 
-def climb(problem: Problem, rank: int, seed: int) -> Spectrum:
+def climb(problem: Problem, rank: int, seed: int, to: float = TOLERANCE) -> Spectrum:
     """The largest eigenvalues of a problem by LOBPCG, checked."""
     vectors = problem.start
     for rounds in ROUNDS:
         try:
-            found = climbed(problem, vectors, rank, rounds, TOLERANCE)
+            found = climbed(problem, vectors, rank, rounds, to)
             overlooked = _overlooked(problem, found, rank, seed)
         except (np.linalg.LinAlgError, ValueError) as problem_found:
             raise NotConverged(
@@ -135,13 +150,14 @@ def climb(problem: Problem, rank: int, seed: int) -> Spectrum:
                 'score components="each"'
             ) from problem_found
         bounds = found.bounds[:rank]
-        if overlooked is None and bounds.max() <= TOLERANCE:
+        if overlooked is None and bounds.max() <= to:
             break
         vectors = found.vectors
         if overlooked is not None:
             vectors[:, rank:] = overlooked[:, : vectors.shape[1] - rank]
     lost = overlooked is not None
-    residual = _accepted(float("inf") if lost else float(max(bounds[0], bounds.max() / LOOSER)))
+    residual = float("inf") if lost else float(max(bounds[0], bounds.max() / LOOSER))
+    residual = _accepted(residual, to)
     return Spectrum(found.values[:rank], _signed(problem.back(found.vectors[:, :rank])), residual)
 
 
@@ -161,11 +177,11 @@ def _overlooked(problem: Problem, found: Climb, rank: int, seed: int) -> Any:
     return best.vectors if best.values[0] > found.values[rank - 1] * (1 + TOLERANCE) else None
 
 
-def _accepted(residual: float) -> float:
-    if not residual <= TOLERANCE:
+def _accepted(residual: float, to: float) -> float:
+    if not residual <= to:
         raise NotConverged(
             f"the largest eigenvalue is known to {residual:.1e} of itself only, not to "
-            f"{TOLERANCE:.0e}: raise neighbours, or measure fewer points"
+            f"{to:.0e}: raise neighbours, or measure fewer points"
         )
     return residual
 
