@@ -351,3 +351,19 @@ def test_a_device_gives_the_same_scores_without_further_packages(monkeypatch):
     assert spearmanr(here.values, there.values).statistic > 0.9999
     np.testing.assert_allclose(there.blocks, here.blocks, rtol=1e-8)
     assert there.settings["search"] == {"inputs": "torch", "outputs": "torch"}
+
+
+@pytest.mark.parametrize("search", ["exact", "filtered", "hnsw", "clusters", "torch"])
+def test_single_precision_is_kept_and_scored_as_double_precision_would_be(search):
+    random = np.random.default_rng(12)
+    points = (1000 + random.normal(size=(1200, 12))).astype(np.float32)
+    points[7] = points[300]  # copies are found in either
+    outputs = np.sin(points[:, :3])
+    narrow, wide = (
+        ah.spade(each, outputs, search=search, blocks=2)
+        for each in (points, points.astype(np.float64))
+    )
+    np.testing.assert_array_equal(narrow.edges, wide.edges)
+    np.testing.assert_array_equal(narrow.eigenvalues, wide.eigenvalues)
+    np.testing.assert_array_equal(narrow.blocks, wide.blocks)
+    assert narrow.settings["copies"] == wide.settings["copies"] == 1

@@ -25,7 +25,7 @@ def on_device(points: Floats, count: int) -> Integers:
     hidden a neighbour the row is searched again in double precision, then by differences.
     """
     device = accelerated()
-    centred = placed(points - points.mean(axis=0), device)
+    centred = placed(points - points.mean(axis=0, dtype=np.float64), device)
     found = np.empty((len(points), count), dtype=np.int64)
     open_ = np.arange(len(points))
     for precision in (np.float32, np.float64):

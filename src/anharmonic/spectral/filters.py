@@ -30,7 +30,7 @@ def filtered(points: Floats, count: int) -> Integers:
 
 def single(points: Floats) -> Any:
     """Centred points in single precision, without a copy in double precision on the way."""
-    found, centre = np.empty(points.shape, dtype=np.float32), points.mean(axis=0)
+    found, centre = np.empty(points.shape, dtype=np.float32), points.mean(axis=0, dtype=np.float64)
     for chunk in chunks(len(points), points.shape[1], CACHED):
         found[chunk] = points[chunk] - centre
     return found
@@ -52,7 +52,8 @@ def narrowed(points: Floats, narrow: Any, candidates: Integers, count: int) -> I
     epsilon, longest = 4 * np.finfo(np.float32).eps, np.sqrt(np.square(narrow).sum(axis=1).max())
 
     def rank(chunk: slice) -> None:
-        squares = squared(narrow, np.arange(chunk.start, chunk.stop), candidates[chunk])
+        own = np.arange(chunk.start, chunk.stop)
+        squares = squared(narrow, own, candidates[chunk], np.float32)
         order = np.argsort(squares, axis=1)[:, : count + 1]
         ordered = np.take_along_axis(squares, order, axis=1)
         slack = epsilon * (np.sqrt(dimension) * ordered + longest * np.sqrt(ordered))

@@ -52,7 +52,7 @@ def paired(points: Any, sources: Mapping[str, Any], scale: Any, output: Any = No
     """Points, and for every name its outputs: an array of them, or a model that is asked."""
     whole = as_region(points)
     region, units, _ = scaled(whole, scale, None)
-    inputs = host(region.values)
+    inputs = _as_precise(region.values)
     raw = not (units != 1).any()
     if not raw:
         inputs = inputs / units
@@ -67,6 +67,14 @@ def paired(points: Any, sources: Mapping[str, Any], scale: Any, output: Any = No
     if len(rows) < len(inputs):
         inputs, found = inputs[rows], {name: outputs[rows] for name, outputs in found.items()}
     return Pairs(inputs, found, rows, nodes, queries, region.still, None if raw else host(units))
+
+
+def _as_precise(values: Any) -> Floats:
+    """Values in main memory; single precision stays so, which halves the memory of the largest
+    array there is. Distances between its numbers are computed in double precision all the same.
+    """
+    single = isinstance(values, np.ndarray) and values.dtype == np.float32
+    return values if single else host(values)
 
 
 def _recorded(source: Any, wanted: int, name: str) -> Floats:
@@ -117,7 +125,7 @@ def _keys(arrays: list[Floats]) -> NDArray[np.uint64]:
         odd = generator(place, 28).integers(2**63, size=width, dtype=np.uint64) * 2 + 1
         for start in range(0, len(each), step := max(1, KEYED // width)):
             # Adding 0 turns -0 into 0, so that equal numbers have equal bits.
-            bits = (each[start : start + step] + 0.0).view(np.uint64)
+            bits = np.add(each[start : start + step], 0.0, dtype=np.float64).view(np.uint64)
             keys[start : start + step] += ((bits ^ (bits >> MIXED)) * odd).sum(axis=1)
     return keys
 

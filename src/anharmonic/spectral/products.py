@@ -107,7 +107,7 @@ def lengthened(points: Floats, precision: Any) -> tuple[Any, Floats]:
     rows, dimension = points.shape
     width = -(-rows // GROUPS) * GROUPS
     narrow, lengths = np.zeros((width, dimension + 1), dtype=precision), np.full(width, np.inf)
-    centre = points.mean(axis=0)
+    centre = points.mean(axis=0, dtype=np.float64)
     for chunk in chunks(rows, dimension, CACHED):
         narrow[chunk, :-1] = points[chunk] - centre
         lengths[chunk] = np.einsum("ij,ij->i", narrow[chunk, :-1], narrow[chunk, :-1])
@@ -160,7 +160,7 @@ def reranked(
 
     def rank(chunk: slice) -> None:
         ordered = np.sort(candidates[chunk], axis=1)
-        squares = squared(points, asked[chunk], ordered)
+        squares = squared(points, asked[chunk], ordered, np.float64)
         order = np.argsort(squares, axis=1, kind="stable")[:, :count]
         found[chunk] = np.take_along_axis(ordered, order, axis=1)
         farthest[chunk] = np.take_along_axis(squares, order, axis=1)[:, -1]
@@ -169,8 +169,8 @@ def reranked(
     return found, farthest
 
 
-def squared(points: Any, asked: Integers, others: Integers) -> Any:
+def squared(points: Any, asked: Integers, others: Integers, precision: Any) -> Any:
     """Squared distances from some rows to others of each, (rows, others)."""
-    gaps = points[others]
+    gaps = points[others].astype(precision, copy=False)
     gaps -= points[asked, None, :]
     return np.einsum("ijk,ijk->ij", gaps, gaps)

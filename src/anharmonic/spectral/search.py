@@ -17,7 +17,7 @@ from anharmonic.randomness import generator
 from anharmonic.spectral.accelerated import on_device
 from anharmonic.spectral.clusters import clustered
 from anharmonic.spectral.filters import FILTER_DIMENSIONS, filtered
-from anharmonic.spectral.products import SPARE, compared, reranked
+from anharmonic.spectral.products import SPARE, compared, reranked, squared
 
 __all__ = ["SEARCHES", "Search", "chosen", "moderate", "neighbours", "recall"]
 
@@ -50,7 +50,7 @@ def neighbours(points: Floats, count: int, search: str | Search = "auto") -> Int
             f"{count} neighbours among {rows} points: give a number from 1 to {rows - 1}"
         )
     if callable(search):
-        return _checked(search(points, count), rows, count)
+        return _checked(search(np.asarray(points, dtype=np.float64), count), rows, count)
     name = chosen(points, search)
     if name not in SEARCHES:
         names = ", ".join(SEARCHES)
@@ -128,7 +128,7 @@ def _hnsw(points: Floats, count: int) -> Integers:
     except ImportError as problem:
         raise MissingExtra("hnswlib", "spade") from problem
     rows, dimension = points.shape
-    narrow = np.asarray(points - points.mean(axis=0), dtype=np.float32)
+    narrow = np.asarray(points - points.mean(axis=0, dtype=np.float64), dtype=np.float32)
     kept = min(rows, count + SPARE + 1)
     index = hnswlib.Index(space="l2", dim=dimension)
     index.init_index(max_elements=rows, M=16, ef_construction=200, random_seed=100)
@@ -158,4 +158,4 @@ def recall(points: Floats, found: Integers, sample: int = 200, seed: int = 0) ->
 
 
 def _distances(points: Floats, asked: Integers, others: Integers) -> Floats:
-    return np.asarray(np.linalg.norm(points[others] - points[asked, None, :], axis=2))
+    return np.asarray(np.sqrt(squared(points, asked, others, np.float64)))
