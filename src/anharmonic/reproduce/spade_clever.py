@@ -50,10 +50,13 @@ class Size:
     block_size: int = 8
 
 
+FULL = Size(tested=10_000, chance=100, blocks=64, block_size=32)
+
+
 def spade_clever(data: Path, seed: int = 0, tell: Tell = silent, size: Size | None = None) -> Page:
     """The page, for networks trained briefly here, or kept by the real run beside the digits."""
-    size = size or Size()
     kept = all((data / f"{name}.npz").is_file() for name in NETWORKS.values())
+    size = size or (FULL if kept else Size())
     digits, test = read_mnist(data)
     test = test.first(size.tested)
     sections, means = [], {}
