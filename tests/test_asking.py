@@ -12,9 +12,9 @@ from anharmonic.asking import Pace
 from anharmonic.errors import DeviceFull
 
 
-def preferred(cost, most=32768, calls=400):
+def preferred(cost, most=32768, calls=400, least=512):
     """The size most rows are asked for in, once it has been found."""
-    pace, rows = Pace(most), Counter()
+    pace, rows = Pace(most, least=least), Counter()
     for call in range(calls):
         size = pace.size()
         assert size <= most
@@ -27,6 +27,19 @@ def preferred(cost, most=32768, calls=400):
 
 def test_a_model_that_likes_its_cache_gets_small_calls():
     assert preferred(lambda rows, _: rows * (1 + rows / 4096)) == 512
+
+
+def test_rows_that_are_images_are_tried_a_few_at_a_time():
+    assert preferred(lambda rows, _: rows * (1 + rows / 64), most=104, least=8) == 8
+    assert preferred(lambda rows, _: 500 + rows, most=104, least=8) == 104
+    sizes = []
+
+    def network(images):
+        sizes.append(len(images))
+        return images.sum(axis=(1, 2))
+
+    ah.gamma(network, np.zeros((40, 100, 100)), radius=1.0, directions=20, noise="ignore")
+    assert {8, 32} < set(sizes)
 
 
 def test_one_that_hardly_cares_gets_neither_many_calls_nor_large_ones():

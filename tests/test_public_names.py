@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import subprocess
+import sys
+
+import pytest
 
 import anharmonic as ah
 
@@ -53,9 +57,16 @@ PARAMETERS = [
 
 def test_the_public_names_are_these():
     assert set(ah.__all__) == NAMES
-    shown = {name for name in vars(ah) if not name.startswith("_")}
-    modules = {name for name in shown if inspect.ismodule(getattr(ah, name))}
-    assert shown - modules == NAMES - modules
+    assert set(dir(ah)) == NAMES | {"__version__"}
+    with pytest.raises(AttributeError, match="no attribute 'gama'"):
+        _ = ah.gama
+
+
+def test_rooms_are_entered_when_asked_for():
+    told = "import sys, anharmonic; print('numpy' in sys.modules, anharmonic.gamma.__name__)"
+    command = [sys.executable, "-c", told]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "gamma"]
 
 
 def test_no_module_has_the_name_of_a_function_beside_it():
