@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from anharmonic.reproduce.images.contest import FEW, MARGIN, Contest
-from anharmonic.reproduce.images.measurements import Measurements
+from anharmonic.reproduce.images.measurements import NOT_WALKED, Measurements
 from anharmonic.reproduce.images.outcome import accuracy, brier, flips_found, queries
 from anharmonic.reproduce.images.ranking import Interval
 from anharmonic.reproduce.images.scoring import LABELS, Score, known_scores
@@ -65,12 +65,19 @@ def _networks(contest: Contest) -> Section:
         pixel, within 0 to 255, logits, {_effort(contest.found[0])}. {_where(contest.found)} A photo
         is unstable if most seeds of a climb change its class: by gamma ascent (Algorithm 2) within
         25 steps, by lowering the margin within 25, and within 5; these columns count unstable
-        photos among those a label is known for. The gamma ascent costs most, and where its column
-        counts fewer photos time ran out: blocks of photos were taken in random order.
+        photos among those a label is known for. {_hurried(contest.found)}
         {_trained(contest.found)}""",
         grid=Grid(headings, tuple(lines)),
         asked=sum(queries(each) for each in contest.found),
     )
+
+
+def _hurried(found: list[Measurements]) -> str:
+    """Whether some photos were left without a gamma ascent."""
+    if not any((each.arrays["gamma/flips"][0] == NOT_WALKED).any() for each in found):
+        return ""
+    return """The gamma ascent costs most, and where its column counts fewer photos time ran out:
+        blocks of photos were taken in random order."""
 
 
 def _effort(found: Measurements) -> str:
