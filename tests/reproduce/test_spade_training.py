@@ -124,7 +124,11 @@ def test_guided_clever_makes_a_page(folder: Path) -> None:
 
 @pytest.mark.slow
 def test_a_small_run_on_real_digits_finds_what_holds_at_any_size(tmp_path: Path) -> None:
-    """Table 3 on scikit-learn's digits; the paper's own order is printed, not asserted."""
+    """Table 3 on scikit-learn's digits over three seeds: seven minutes.
+
+    The paper's order is printed with its intervals and not asserted: it is not found here, nor in
+    the real run. What is found in both: the more images are attacked with 0.4, the more robust.
+    """
     from sklearn.datasets import load_digits
 
     data = load_digits()
@@ -133,22 +137,28 @@ def test_a_small_run_on_real_digits_finds_what_holds_at_any_size(tmp_path: Path)
     write_digits(tmp_path, "train", images[:1300], data.target[:1300])
     write_digits(tmp_path, "t10k", images[1300:], data.target[1300:])
     plan = Plan(
-        images=1000,
-        tested=60,
-        restarted=30,
-        epochs=5,
-        batch_size=25,
-        steps=3,
+        images=1200,
+        tested=150,
+        restarted=100,
+        epochs=25,
+        batch_size=50,
+        steps=4,
         few=20,
-        many=25,
+        many=40,
         restarts=2,
         gamma_points=40,
     )
     page = spade_training(tmp_path, plan=plan)
     print(*page.verdict, sep="\n")
     rows = {name: row.measured for name, row in page.rows().items()}
-    for arm in ("vanilla", "random", "random, 75%", "SPADE-guided"):
-        assert np.isfinite(rows[f"Table 3: {arm}, 2×PGD-25"].error)
+    strongest = {}
+    for arm in ("random", "random, 75%", "SPADE-guided", "vanilla"):
+        assert rows[f"Table 3: {arm}, clean"].value > 50  # a network of one answer has 10
+        strongest[arm] = rows[f"Table 3: {arm}, 2×PGD-40"]
+        assert np.isfinite(strongest[arm].error)
+    by_share = [strongest[arm].value for arm in ("random", "random, 75%", "vanilla")]
+    assert by_share == sorted(by_share)
+    assert strongest["vanilla"].value > strongest["random"].value + 5
     found = {arm: rows[f"A gamma penalty: {arm}: gamma"] for arm in PENALISED}
     assert found["gamma penalty 1"].value < 0.5 * found["plain"].value
     plain, attacked = (
