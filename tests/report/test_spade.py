@@ -83,3 +83,14 @@ def test_a_picture_is_what_it_shows():
     held = base64.b64decode(png(values, (2, 3), 0.0, 5.0).partition(",")[2])
     shown = np.asarray(Image.open(io.BytesIO(held)))
     np.testing.assert_array_equal(shown[..., 0].ravel(), np.arange(6) * 51)
+
+
+def test_arrays_of_images_need_no_shape(scores, tmp_path):
+    images = POINTS.reshape(len(POINTS), 4, 4, 3)
+    one, other = (
+        ah.report.write_spade(tmp_path / f"{name}.html", scores, points=each, shape=shape)
+        for name, each, shape in (("one", images, None), ("other", POINTS, (4, 4, 3)))
+    )
+    assert one.read_text(encoding="utf-8") == other.read_text(encoding="utf-8")
+    plain = ah.report.write_spade(tmp_path / "plain.html", scores, points=POINTS)
+    assert 'class="sample"' not in plain.read_text(encoding="utf-8")

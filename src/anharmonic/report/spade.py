@@ -83,9 +83,11 @@ def write_spade(
 
     - `points` and `outputs`: where the scores were measured and what came out, for the most
       fragile points; only those are embedded.
-    - `shape`: of the images that points are, such as (28, 28).
+    - `shape`: of the images that points are, such as (28, 28); arrays (points, 28, 28) have it.
     """
     name = str(scores.settings["model"])
+    own = tuple(getattr(points, "shape", ()))[1:]
+    shape = own if shape is None and len(own) > 1 and is_image(own) else shape
     viewer = _Viewer(scores, points, outputs, shape)
     page = rendered(
         "spade.html",
