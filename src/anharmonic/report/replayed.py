@@ -12,10 +12,15 @@ from anharmonic.monitor import Alarm, Culprits, Replay
 from anharmonic.plots.streams import evidence_curve, score_curve
 from anharmonic.report.figures import section_of
 from anharmonic.report.rendering import rendered
+from anharmonic.report.words import Headline
 
 __all__ = ["write_replay"]
 
 MOST = 50
+CAUTION = (
+    "No labels were used. An alarm says that what is watched has changed, not that the model is "
+    "wrong."
+)
 
 
 class AlarmRow(NamedTuple):
@@ -54,7 +59,7 @@ def write_replay(
         "replay.html",
         pictures,
         title=title or f"{replay.settings['model']} over {len(replay):,} points",
-        lead=_lead(replay),
+        headline=Headline(_lead(replay), [CAUTION]),
         facts=_facts(replay),
         alarms=[_row(replay, alarm) for alarm in replay.alarms[:MOST]],
         more=max(0, len(replay.alarms) - MOST),
