@@ -1,0 +1,1 @@
+"""What outsiders found wrong in the first release; every test names its finding."""
