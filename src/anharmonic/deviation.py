@@ -20,10 +20,14 @@ from anharmonic.protocols import Array, Ball, Draw, Floats, Integers
 from anharmonic.reductions import Reduction, combined, picked
 from anharmonic.regions import Region, host
 
+FLAT = 1e-3
+"""A change below this share of the largest is none."""
+
 BLOCK = 16384
 """Points whose directions are drawn at once: what they need should stay in the caches."""
 
 __all__ = [
+    "Changes",
     "Part",
     "Reach",
     "Segment",
@@ -91,8 +95,30 @@ class Part(NamedTuple):
     centres: Floats
     squares: Floats
     noise: Floats
+    changes: Changes
     queries: int
     clipped: int
+
+
+class Changes(NamedTuple):
+    """How a task's neighbours differ from their centres, over its rows.
+
+    - `largest`: the largest change along one direction; of a pair, its even part
+      |f(x+u) + f(x−u) − 2·f(x)| / 2.
+    - `flat`: directions (of pairs: pairs) with less than a thousandth of that.
+    - `same`: neighbours with exactly the centre's answer.
+    """
+
+    largest: Floats
+    flat: Integers
+    same: Integers
+
+    @classmethod
+    def of(cls, squares: Floats, same: Integers) -> Changes:
+        """From the squared changes of all directions, (rows, directions)."""
+        most = squares.max(axis=1)
+        flat = np.sum(squares <= (FLAT**2 * most)[:, None], axis=1)
+        return cls(np.sqrt(most), flat, same)
 
 
 class Segment(NamedTuple):
@@ -107,6 +133,8 @@ def measured(sphere: Sphere, task: Task) -> Part:
     """Ask for a task's points and their neighbours, and average each turn."""
     centre: Floats | None = None
     sums: Floats | None = None
+    squares: list[Floats] = []
+    same: Integers = np.zeros(len(task.rows), dtype=np.int64)
     queries = clipped = 0
     repeats = task.turns if sphere.noisy else 1
     for segments in _pieces(sphere, task, repeats):
@@ -116,15 +144,44 @@ def measured(sphere: Sphere, task: Task) -> Part:
         queries, clipped = queries + outputs.shape[0] * outputs.shape[1], clipped + cut
         if centre is None or sums is None:
             whole = array_namespace(outputs).mean(outputs[:, :asked], axis=1)
-            centre = host(picked(sphere.reduction, whole, outputs[:, :asked]))
+            middle = picked(sphere.reduction, whole, outputs[:, :asked])
+            centre = host(middle)
             sums = np.zeros((len(task.rows), task.turns, centre.shape[-1]))
         around = picked(sphere.reduction, whole, outputs[:, asked:])
         # As a product this sum is several times faster than numpy's over a middle axis.
         sums += host(_like(_members(task, segments, sphere.ball.paired), around) @ around)
+        change = around - array_namespace(around).mean(middle, axis=1, keepdims=True)
+        squares.append(host(_squared_changes(change, segments, sphere.ball.paired)))
+        same += _unchanged(change)
     assert centre is not None
     assert sums is not None
     deviations = centre - sums / sphere.ball.count
-    return _part(sphere.reduction, task, deviations, centre.mean(axis=1), queries, clipped)
+    centres, changes = centre.mean(axis=1), Changes.of(np.concatenate(squares, axis=1), same)
+    return _part(sphere.reduction, task, deviations, centres, changes, queries, clipped)
+
+
+def _unchanged(change: Array) -> Integers:
+    """How many neighbours (rows, directions, columns) add nothing to their centre, (rows,)."""
+    xp = array_namespace(change)
+    unchanged = xp.all(change == 0, axis=-1)
+    return host(xp.sum(xp.astype(unchanged, xp.float64), axis=1)).astype(np.int64)
+
+
+def _squared_changes(change: Array, segments: list[Segment], paired: bool) -> Array:
+    """Squared lengths of what each direction, or pair of them, adds: (rows, directions).
+
+    A turn's reflections stand behind its originals.
+    """
+    xp = array_namespace(change)
+    if not paired:
+        return xp.sum(change * change, axis=-1)
+    squares, at = [], 0
+    for _, start, stop in segments:
+        half, end = at + stop - start, at + 2 * (stop - start)
+        even = (change[:, at:half] + change[:, half:end]) / 2
+        squares.append(xp.sum(even * even, axis=-1))
+        at = end
+    return xp.concat(squares, axis=1)
 
 
 def _pieces(sphere: Sphere, task: Task, repeats: int) -> Iterator[list[Segment]]:
@@ -241,6 +298,7 @@ def _part(
     task: Task,
     deviations: Floats,
     centres: Floats,
+    changes: Changes,
     queries: int,
     clipped: int,
 ) -> Part:
@@ -250,7 +308,7 @@ def _part(
     value = combined(reduction, mean, centres)
     if turns == 1:
         nothing = np.zeros(len(value))
-        return Part(task.rows, 1, mean, centres, nothing, nothing, queries, clipped)
+        return Part(task.rows, 1, mean, centres, nothing, nothing, changes, queries, clipped)
     without = (turns * mean[:, None] - deviations) / (turns - 1)
     values = combined(reduction, without, np.broadcast_to(centres[:, None], without.shape))
     squares = (turns - 1) ** 2 * np.sum((values - values.mean(axis=1, keepdims=True)) ** 2, axis=1)
@@ -258,4 +316,4 @@ def _part(
     # number it is the mean product of two different turns, which has none at all.
     unbiased = turns * value**2 - (turns - 1) * np.mean(values**2, axis=1)
     noise = (value**2 - unbiased) * turns
-    return Part(task.rows, turns, mean, centres, squares, noise, queries, clipped)
+    return Part(task.rows, turns, mean, centres, squares, noise, changes, queries, clipped)

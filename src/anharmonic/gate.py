@@ -88,7 +88,8 @@ def below(scores: Scores, limit: float, level: float = 0.95) -> Verdict:
     """
     _checked(level, limit)
     _usable(scores, "the scores")
-    ends = _Ends(_single(scores.lowered, level), _single(scores.values, level))
+    rounding = float(np.mean(scores.rounding))
+    ends = _Ends(_single(scores.lowered, level), _single(scores.values, level), rounding)
     what, mean = f"mean {scores.metric}", Estimate(scores.mean, scores.error)
     return Verdict(
         criterion=f"{what} at most {limit:g}",
@@ -125,6 +126,7 @@ def no_worse(scores: Scores, baseline: Scores, level: float = 0.95, margin: floa
     ends = _Ends(
         compared(scores.lowered, baseline.values, level),
         compared(scores.values, baseline.lowered, level),
+        float(np.mean(scores.rounding) + np.mean(baseline.rounding)),
     )
     gap = compared(scores.values, baseline.values, level)[0]
     now, before = (Estimate(each.mean, each.error) for each in (scores, baseline))
@@ -150,10 +152,14 @@ def no_worse(scores: Scores, baseline: Scores, level: float = 0.95, margin: floa
 
 @dataclass(frozen=True)
 class _Ends:
-    """The two averages that bracket the truth, each with how far it may be off."""
+    """The two averages that bracket the truth, each with how far it may be off.
+
+    `rounding` is how much of what lies between them is the model's rounding.
+    """
 
     low: tuple[Estimate, float]
     high: tuple[Estimate, float]
+    rounding: float
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -178,7 +184,10 @@ class _Ends:
             (self.low[0].value - limit, self.low[1]),
             (limit - self.high[0].value, self.high[1]),
         )
-        if gap <= 0 and self.high[0].value > self.low[0].value:
+        between = self.high[0].value - self.low[0].value
+        if gap <= 0 and 2 * self.rounding > between > 0:
+            return "the rounding of the model's answers hides it, which only more digits would mend"
+        if gap <= 0 and between > 0:
             return "noise hides it, so more rotations would help and more points would not"
         if gap <= 0 or not math.isfinite(reach):
             return "the two cannot be told apart"

@@ -13,10 +13,10 @@ import numpy as np
 
 from anharmonic.deviation import Part
 from anharmonic.errors import SettingsError
-from anharmonic.moments import half_widths
 from anharmonic.protocols import Floats, Integers
 from anharmonic.reductions import Reduction, combined
 from anharmonic.scores import Scores
+from anharmonic.uncertainty import precision
 
 __all__ = ["Allowance", "Ledger", "due"]
 
@@ -29,6 +29,9 @@ class Ledger:
         self.turns: Integers = np.zeros(many, dtype=np.int64)
         self.squares = np.zeros(many)
         self.noise = np.zeros(many)
+        self.largest = np.zeros(many)
+        self.flat: Integers = np.zeros(many, dtype=np.int64)
+        self.same: Integers = np.zeros(many, dtype=np.int64)
         self.deviations: Floats | None = None
         self.centres: Floats | None = None
         self.queries = 0
@@ -51,6 +54,9 @@ class Ledger:
         self.squares[rows] += part.squares + between
         self.deviations[rows] += (part.deviations - self.deviations[rows]) * share
         self.centres[rows] += (part.centres - self.centres[rows]) * share
+        self.largest[rows] = np.maximum(self.largest[rows], part.changes.largest)
+        self.flat[rows] += part.changes.flat
+        self.same[rows] += part.changes.same
         self.turns[rows] = total
         self.queries += part.queries
         self.clipped += part.clipped
@@ -84,7 +90,10 @@ class Ledger:
             outputs=(centres + unknown)[:, 0] if narrow else centres + unknown,
             turns=self.turns.copy(),
             queries=self.queries,
-            settings=dict(settings),
+            settings=settings | {"precision": 0.0 if self.centres is None else precision(centres)},
+            largest=self.largest.copy(),
+            flat=self.flat.copy(),
+            same=self.same.copy(),
         )
 
     @classmethod
@@ -98,6 +107,8 @@ class Ledger:
         turns = ledger.turns
         ledger.squares = np.nan_to_num(scores.errors**2 * turns * (turns - 1))
         ledger.noise = np.nan_to_num((scores.values**2 - scores.squared) * turns)
+        ledger.largest = scores.largest.copy()
+        ledger.flat, ledger.same = (seen.astype(np.int64) for seen in (scores.flat, scores.same))
         ledger.queries = scores.queries
         ledger.clipped = round(scores.settings.get("clipped", 0.0) * scores.queries)
         return ledger
@@ -124,15 +135,18 @@ class Allowance:
             )
 
 
-def due(ledger: Ledger, allowance: Allowance) -> Integers:
+def due(ledger: Ledger, allowance: Allowance, settings: dict[str, Any]) -> Integers:
     """Further turns for each point; all zero when the run is done."""
     fresh = ledger.turns == 0
     if fresh.any():
         return np.where(fresh, _opening(ledger, allowance, int(fresh.sum())), 0)
-    wanted = _wanted(ledger, allowance)
+    if allowance.tolerance is None and allowance.budget is None:
+        return np.zeros(len(fresh), dtype=np.int64)
+    scores = ledger.scores(settings)
+    wanted = _wanted(scores, allowance)
     if allowance.budget is None or not wanted.any():
         return wanted
-    return _affordable(ledger, allowance, wanted)
+    return _affordable(ledger, allowance, wanted, scores.full_errors)
 
 
 def _opening(ledger: Ledger, allowance: Allowance, many: int) -> int:
@@ -143,31 +157,28 @@ def _opening(ledger: Ledger, allowance: Allowance, many: int) -> int:
     return max(2, min(allowance.rotations, int(each / allowance.turn_cost / 2)))
 
 
-def _wanted(ledger: Ledger, allowance: Allowance) -> Integers:
+def _wanted(scores: Scores, allowance: Allowance) -> Integers:
     """Doubling, for points whose interval is too wide or, with a budget alone, for all."""
-    errors = ledger.errors
     if allowance.tolerance is not None:
-        wide = half_widths(errors, ledger.turns) > allowance.tolerance
-        return np.where(wide & (ledger.turns < allowance.most_turns), ledger.turns, 0)
-    if allowance.budget is not None:
-        return np.where(errors > 0, 3 * ledger.turns, 0)
-    return np.zeros(len(errors), dtype=np.int64)
+        wide = scores.half_widths() > allowance.tolerance
+        return np.where(wide & (scores.turns < allowance.most_turns), scores.turns, 0)
+    return np.where(scores.full_errors > 0, 3 * scores.turns, 0)
 
 
-def _affordable(ledger: Ledger, allowance: Allowance, wanted: Integers) -> Integers:
+def _affordable(ledger: Ledger, allowance: Allowance, wanted: Integers, errors: Floats) -> Integers:
     """Share half of what is left in proportion to the spread (Neyman), in powers of two."""
     left = (allowance.budget or 0) - ledger.queries
     fewest = allowance.turn_cost + allowance.part_cost
     if left < fewest:
         return np.zeros_like(wanted)
-    spread = np.where(wanted > 0, ledger.errors * np.sqrt(ledger.turns), 0.0)
+    spread = np.where(wanted > 0, errors * np.sqrt(ledger.turns), 0.0)
     spend = left if left < 64 * fewest else left / 2
     ideal = spread / spread.sum() * (ledger.turns.sum() + spend / allowance.turn_cost)
     extra = np.clip(ideal - ledger.turns, 0, wanted)
     rounded = np.where(extra >= 1, 2 ** np.floor(np.log2(np.maximum(extra, 1))), 0)
     if not rounded.any():
         rounded[np.argmax(spread / np.maximum(ledger.turns, 1))] = 1
-    order = np.argsort(-ledger.errors * (rounded > 0), kind="stable")
+    order = np.argsort(-errors * (rounded > 0), kind="stable")
     costs = np.where(rounded > 0, rounded * allowance.turn_cost + allowance.part_cost, 0)
     within = np.cumsum(costs[order]) <= left
     result = np.zeros_like(wanted)

@@ -130,7 +130,7 @@ def gamma(
         if map is builtins.map:
             question, map = sphere.question.in_lanes()
             sphere = replace(sphere, question=question)
-        _run(sphere, ledger, allowance, map, progress)
+        _run(sphere, ledger, allowance, settings, map, progress)
     return ledger.scores(settings)
 
 
@@ -155,6 +155,7 @@ def _described(sphere: Sphere, probe: Probe) -> dict[str, Any]:
         "bounds": None if sphere.limits is None else [edge.tolist() for edge in sphere.limits],
         "ball": ball.name,
         "directions": ball.count,
+        "paired": ball.paired,
         "rotation": way(region.dimension) if ball.name.startswith("rotated") else None,
         "odd_power": probe.odd,
         "even_power": probe.even,
@@ -188,10 +189,15 @@ def _keeping(ledger: Ledger, settings: dict[str, Any]) -> Iterator[None]:
 
 
 def _run(
-    sphere: Sphere, ledger: Ledger, allowance: Allowance, map: Map, progress: Progress | None
+    sphere: Sphere,
+    ledger: Ledger,
+    allowance: Allowance,
+    settings: dict[str, Any],
+    map: Map,
+    progress: Progress | None,
 ) -> None:
     """Rounds of tasks until nobody is due more."""
-    while (extra := due(ledger, allowance)).any():
+    while (extra := due(ledger, allowance, settings)).any():
         expected = ledger.queries + _cost(extra, allowance)
         tasks = _tasks(sphere, ledger.turns.copy(), extra)
         for part in map(partial(measured, sphere), tasks):

@@ -9,19 +9,22 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from scipy.special import gammaln
 
 from anharmonic import tables
 from anharmonic.errors import SettingsError
-from anharmonic.moments import Estimate, Moments, half_widths
+from anharmonic.moments import Estimate, Moments
 from anharmonic.protocols import Floats, Integers
+from anharmonic.uncertainty import LOOKS, half_widths_of_points, resolutions, rounding
 
 __all__ = ["Scores", "mean_coordinate"]
 
 COLUMNS = ("value", "error", "squared", "signed", "output", "turns")
+CHANGES = ("largest", "flat", "same")
+"""Columns that files of 0.1.0 do not have."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -35,6 +38,9 @@ class Scores:
     - `outputs`: f(x) itself, in the same shape as `signed`.
     - `turns` (points,): how many independent turns each point got.
     - `queries`: rows the model was asked for, everything included.
+    - `largest`, `flat`, `same` (points,): the largest change along one direction (of a pair,
+      its even part), how many had next to none, and how many neighbours had exactly the
+      centre's answer; see `resolution`.
 
     A point that was not finished holds NaN; `complete` says whether there is none.
     """
@@ -48,6 +54,15 @@ class Scores:
     turns: Integers
     queries: int
     settings: dict[str, Any] = field(default_factory=dict)
+    largest: Floats = field(default_factory=lambda: np.zeros(0))
+    flat: Integers = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    same: Integers = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+
+    def __post_init__(self) -> None:
+        for name in CHANGES:
+            empty = getattr(self, name)
+            if not len(empty):
+                object.__setattr__(self, name, np.zeros(len(self.values), dtype=empty.dtype))
 
     def __len__(self) -> int:
         return len(self.values)
@@ -91,7 +106,12 @@ class Scores:
         if not known.any():
             return float("nan")
         power = np.maximum(self.values[known] ** 2 - self.squared[known], 0.0)
-        return float(_mean_length(self._free_columns) * np.mean(np.sqrt(power)))
+        columns = self._free_columns
+        # The root of an unbiased variance is too small on average, by the same factor that
+        # makes the length of noise smaller than its root mean square.
+        shortened = mean_lengths(columns * (self.turns[known] - 1))
+        lengths = mean_lengths(np.array(columns)) * np.sqrt(power) / shortened
+        return float(np.mean(np.hypot(lengths, self.rounding[known])))
 
     @property
     def _one_signed(self) -> bool:
@@ -119,13 +139,66 @@ class Scores:
         Each turn is projected on the direction in which the other turns point, which on average
         cannot exceed the truth: the mean product of two different turns, `squared`, over the
         root mean square length of a mean that leaves one turn out. Shares of changed labels
-        have one sign, so that noise cancels in them: they stay.
+        have one sign, so that noise cancels in them: they stay. What rounding of the centre
+        may have added is taken off.
         """
         if self._one_signed:
             return self.values
         noise = np.maximum(self.values**2 - self.squared, 0.0)
         length = np.sqrt(self.values**2 + noise / np.maximum(self.turns - 1, 1))
-        return np.divide(self.squared, length, out=np.zeros(len(length)), where=length != 0)
+        projected = np.divide(self.squared, length, out=np.zeros(len(length)), where=length != 0)
+        return projected - self.rounding
+
+    @property
+    def resolution(self) -> Floats:
+        """What one more neighbour with another answer would add to each score, (points,).
+
+        Errors below it prove little: few turns agree by chance (see `uncertainty`). It is 0 for
+        models that bend smoothly.
+        """
+        known = self.settings
+        kind, directions = known.get("kind"), known.get("directions") or 1
+        changes = np.where(self.largest > self.rounding, self.largest, 0.0)
+        if known.get("reduction") == "angle":
+            changes = changes / np.maximum(self._lengths, np.finfo(float).tiny)
+        found = resolutions(
+            largest=changes,
+            flat=self.flat,
+            same=self.same,
+            turns=self.turns,
+            directions=directions,
+            paired=bool(known.get("paired")),
+            bounded=kind in ("onehot", "label", "probability"),
+            outputs=self.outputs,
+        )
+        if kind in ("onehot", "label"):
+            found = np.maximum(found, 1 / np.maximum(self.turns * directions, 1))
+        return found
+
+    @property
+    def rounding(self) -> Floats:
+        """How far rounding of the model's answer at the point itself may move each score."""
+        if self.settings.get("reduction") == "angle":
+            return rounding(self.settings.get("precision", 0.0), np.ones(len(self)))
+        return rounding(self.settings.get("precision", 0.0), self.outputs)
+
+    @property
+    def _lengths(self) -> Floats:
+        return cast(Floats, np.linalg.norm(self.outputs.reshape(len(self), -1), axis=1))
+
+    @property
+    def full_errors(self) -> Floats:
+        """Standard errors, and `resolution` for what few turns cannot show."""
+        return cast(Floats, np.hypot(self.errors, self.resolution))
+
+    def half_widths(self, level: float = 0.95) -> Floats:
+        """Half of each point's interval: Student's of `full_errors`, and `rounding`.
+
+        A tolerance stops a point when its interval is narrow, so then each of its looks gets
+        its share of the chance to be wrong, and the interval holds whenever it stopped.
+        """
+        looks = LOOKS if self.settings.get("tolerance") else 1
+        return half_widths_of_points(self.full_errors, self.turns, level, looks) + self.rounding
 
     @property
     def rms(self) -> Estimate:
@@ -145,17 +218,21 @@ class Scores:
     def intervals(self, level: float = 0.95) -> tuple[Floats, Floats]:
         """Interval for each point's value; a lower end below 0 is 0.
 
-        Labels change in steps, so turns that happen to agree prove little: an interval of
-        labels is never narrower than one neighbour's label, more or less, would make it.
+        Where answers change in steps, turns that happen to agree prove little: an interval is
+        never narrower than one neighbour's change, more or less, would make it.
         """
-        errors = self.errors
-        if self.settings.get("kind") in ("onehot", "label"):
-            asked = np.maximum(self.turns * self.settings.get("directions", 1), 1)
-            errors = np.maximum(errors, 1 / asked)
-        reach = half_widths(errors, self.turns, level)
+        reach = self.half_widths(level)
         # The length of a vector of noise is never near 0, so the lower end starts below it.
         low = self.values if self._free_columns == 1 else np.fmin(self.values, self.lowered)
-        return np.maximum(low - reach, 0.0), self.values + reach
+        return np.maximum(low - reach, 0.0), np.minimum(self.values + reach, self._most)
+
+    @property
+    def _most(self) -> float:
+        """The largest score there can be: shares and probabilities are bounded."""
+        if self.settings.get("kind") not in ("onehot", "probability") or self.metric != "gamma":
+            return float("inf")
+        largest = {"norm": float(np.sqrt(2)), "angle": float(np.pi)}
+        return largest.get(str(self.settings.get("reduction")), 1.0)
 
     def worst(self, count: int = 10, level: float = 0.95) -> Integers:
         """Rows of the largest scores, by the lower ends of their intervals: noise is no guilt."""
@@ -235,8 +312,11 @@ class Scores:
     def to_arrow(self) -> Any:
         """The points as a pyarrow Table, settings in its metadata."""
         arrays = (self.values, self.errors, self.squared, self.signed, self.outputs, self.turns)
+        columns = dict(zip(COLUMNS, arrays, strict=True))
+        if self.metric == "gamma":
+            columns |= {name: getattr(self, name) for name in CHANGES}
         about = {"metric": self.metric, "queries": self.queries, "settings": self.settings}
-        return tables.arrow(dict(zip(COLUMNS, arrays, strict=True)), about)
+        return tables.arrow(columns, about)
 
     def to_frame(self, backend: tables.Backend | None = None) -> Any:
         """One row a point, as the first installed of pandas, polars and pyarrow, or as told."""
@@ -263,13 +343,14 @@ class Scores:
             turns=turns,
             queries=about["queries"],
             settings=about["settings"],
+            **{name: tables.column(table, name) for name in CHANGES if name in table.column_names},
         )
 
 
-def _mean_length(dimension: int) -> float:
+def mean_lengths(dimensions: Integers) -> Floats:
     """Mean length of normal noise, as a share of its root mean square."""
-    half = dimension / 2
-    return float(np.exp(gammaln(half + 0.5) - gammaln(half)) / np.sqrt(half))
+    half = np.maximum(dimensions, 1) / 2
+    return cast(Floats, np.exp(gammaln(half + 0.5) - gammaln(half)) / np.sqrt(half))
 
 
 def mean_coordinate(dimension: int) -> float:

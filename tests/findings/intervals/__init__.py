@@ -1,0 +1,1 @@
+"""Intervals of single points, and rounding."""
