@@ -77,6 +77,9 @@ class Board:
                             "difference": list(pair.estimate),
                             "interval": list(pair.interval),
                             "real": pair.real,
+                            "same": pair.same,
+                            "verdict": pair.verdict,
+                            "why": pair.why,
                         }
                         for pair in each.differences
                     ],

@@ -60,7 +60,7 @@ def radius_curve(sweep: Sweep) -> Any:
     )
     figure.update_xaxes(
         type="log",
-        title={"text": "radius, in scaled units"},
+        title={"text": f"radius, {sweep.unit}"},
         tickvals=list(sweep.radii),
         ticktext=[f"{each:.2g}" for each in sweep.radii],
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from anharmonic.comparison import Sweep
+from anharmonic.comparison import Comparison, Sweep
 from anharmonic.plots import decision_regions, distribution, projection, radius_curve
 from anharmonic.plots.components import FEWEST
 from anharmonic.plots.maps import colour_top
@@ -35,10 +35,15 @@ class Section(NamedTuple):
 
 
 def sections(
-    models: dict[str, Scores], order: list[str], region: Region | None, sweep: Sweep | None
+    given: Comparison, order: list[str], region: Region | None, sweep: Sweep | None
 ) -> list[Section]:
-    """Every picture that can be drawn from what is there."""
-    found = [section_of("spread", [distribution(models)])]
+    """Every picture that can be drawn from what is there; the spread is of what counts."""
+    models = given.scores
+    spread = section_of("spread", [distribution({name: given.counted(name) for name in models})])
+    if given.at_reference:
+        where = " ".join(f"{name}: at the {given.largest(name)}." for name in order)
+        spread = spread._replace(caption=f"{spread.caption} Each where it counts. {where}")
+    found = [spread]
     if sweep is not None:
         found.append(section_of("radius", [radius_curve(sweep)]))
     maps = [] if region is None else _maps(models, order, region)
