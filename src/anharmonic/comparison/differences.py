@@ -132,16 +132,16 @@ def _signed(scores: Scores, noise: Floats) -> Floats:
 
     A turn's sign differs from the mean's only where its deviation from the mean is T − 1 times
     the mean or more. With a variance of T·noise among T turns that can befall m of them where
-    m ≤ T/(1 + (T−1)·value²/noise), and turning m signs costs at most (Cauchy and Schwarz)
+    m ≤ T·noise/(noise + (T−1)·value²), and turning m signs costs at most (Cauchy and Schwarz)
     2m/T·value + 2·√(noise·(T−1)·m/T·(1−m/T)). So where the value is above its standard error
     it stays as it is.
     """
     turns = np.maximum(scores.turns, 1)
     # Parts of a run are pooled in `squared` without what lies between them; the error has it.
-    noise = np.fmax(noise, scores.errors**2)
-    ratio = np.divide(scores.values**2, noise, out=np.full(len(noise), np.inf), where=noise > 0)
-    turned = np.minimum(np.floor(turns / (1 + (turns - 1) * ratio)), turns // 2) / turns
-    loss = np.sqrt(np.maximum(noise, 0.0) * (turns - 1) * turned * (1 - turned))
+    noise = np.maximum(np.fmax(noise, scores.errors**2), 0.0)
+    whole = noise + (turns - 1) * scores.values**2
+    turned = np.minimum(turns * noise // np.where(whole > 0, whole, 1.0), turns // 2) / turns
+    loss = np.sqrt(noise * (turns - 1) * turned * (1 - turned))
     return np.asarray((1 - 2 * turned) * scores.values - 2 * loss)
 
 

@@ -72,7 +72,7 @@ def write(
         guilty=_guilty(models, order, region, contributions),
         settings=settings({name: models[name] for name in order}),
         command=command,
-        recipe=recipe(models, alike, bool(given.at_reference)),
+        recipe=recipe(models, alike, bool(given.at_reference), _chosen(given)),
         metric=next(iter(models.values())).metric,
         queries=f"{given.queries:,}",
         twice=bool(given.at_reference),
@@ -81,6 +81,16 @@ def write(
     with whole_file(path) as temporary:
         Path(temporary).write_text(page, encoding="utf-8")
     return Path(path)
+
+
+def _chosen(given: Comparison) -> dict[str, float]:
+    """How differences are judged, where that is not the usual way."""
+    usual = Comparison({})
+    return {
+        name: getattr(given, name)
+        for name in ("level", "equivalence")
+        if getattr(given, name) != getattr(usual, name)
+    }
 
 
 def _guilty(
