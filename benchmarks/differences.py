@@ -160,13 +160,13 @@ def real_models() -> Iterator[tuple[str, Comparison]]:
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    X, y = load_breast_cancer(return_X_y=True)
+    x, y = load_breast_cancer(return_X_y=True)
     models: dict[str, Any] = {
         "forest": RandomForestClassifier(random_state=0),
         "linear": make_pipeline(StandardScaler(), LogisticRegression()),
     }
-    yield "breast cancer", _trained(models, X[:400], y[:400], X[400:])
-    X, y = make_classification(3000, 12, n_informative=6, flip_y=0.2, random_state=0)
+    yield "breast cancer", _trained(models, x[:400], y[:400], x[400:])
+    x, y = make_classification(3000, 12, n_informative=6, flip_y=0.2, random_state=0)
     models = {
         "logistic": LogisticRegression(),
         "network": MLPClassifier((16,), max_iter=60, random_state=0),
@@ -175,13 +175,14 @@ def real_models() -> Iterator[tuple[str, Comparison]]:
         "boosted": GradientBoostingClassifier(n_estimators=150, max_depth=6, random_state=0),
         "1 neighbour": KNeighborsClassifier(1),
     }
-    yield "churn-like", _trained(models, X[:2000], y[:2000], X[2000:2600])
+    yield "churn-like", _trained(models, x[:2000], y[:2000], x[2000:2600])
 
 
-def _trained(models: dict[str, Any], X: Floats, y: Floats, points: Floats) -> Comparison:
+def _trained(models: dict[str, Any], known: Floats, labels: Floats, points: Floats) -> Comparison:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return ah.compare({name: m.fit(X, y) for name, m in models.items()}, points, reference=X)
+        fitted = {name: model.fit(known, labels) for name, model in models.items()}
+        return ah.compare(fitted, points, reference=known)
 
 
 def power() -> bool:
@@ -199,7 +200,7 @@ def power() -> bool:
     return good
 
 
-def main(families: int = 200) -> bool:
+def main(families: int = 400) -> bool:
     """Tables of errors of both kinds, and of power."""
     good = True
     print(f"{families} families each; called real, and a pair called the same within 10%")

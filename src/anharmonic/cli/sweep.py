@@ -90,7 +90,7 @@ def sweep_command(
     console.print(_table(found))
     console.print(f"Recommended radius: {radius:.4g}, {escape(why)}.")
     if len(found.names) > 1 and not found.steady:
-        console.print("Some models really change places between radii: say which radius you ranked at.")
+        console.print("Models really change places between radii: say which radius you ranked at.")
 
 
 def _table(found: Sweep) -> Table:
