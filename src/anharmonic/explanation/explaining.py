@@ -151,7 +151,7 @@ class Explanation:
 
     def __repr__(self) -> str:
         bends = ", ".join(f"{name} {share:+.3g}" for name, _, share in self.parts(4))
-        lines = [*self.sentences, *([f"Most bent along: {bends}."] if bends else [])]
+        lines = [*self.sentences, *([f"Its parts: {bends}."] if bends else [])]
         return "<explanation: " + " ".join(lines) + f" {self.queries:,} queries>"
 
     def _repr_html_(self) -> str:
