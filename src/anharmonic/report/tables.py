@@ -51,13 +51,13 @@ class ModelRow(NamedTuple):
     """A model in the first table.
 
     `mean`, `interval`, `floor` and the bar's `share` are of the scores it counts with; `places`
-    are the means these were chosen from, where there are several.
+    are all means by where they are, and which of them that is.
     """
 
     name: str
     colour: str
     mean: str
-    places: list[tuple[str, str]]
+    places: list[tuple[str, str, bool]]
     interval: str
     floor: str
     share: float
@@ -100,12 +100,15 @@ def _row(found: Comparison, name: str, colour: str, largest: float) -> ModelRow:
     whole = sum(int(np.isfinite(each.values).sum()) for each in places.values())
     queries = sum(each.queries for each in places.values())
     points = len(found.scores[name])
-    several = [(place, str(Estimate(each.mean, each.error))) for place, each in places.items()]
+    means = [
+        (place, str(Estimate(each.mean, each.error)), place == found.largest(name))
+        for place, each in places.items()
+    ]
     return ModelRow(
         name,
         colour,
         str(found.overall(name)),
-        several if found.at_reference else [],
+        means,
         f"{low:.3g} … {high:.3g}" if np.isfinite(low) else "–",
         f"{scores.floor:.2g}" if np.isfinite(scores.floor) else "–",
         100 * scores.mean / largest if largest > 0 and np.isfinite(scores.mean) else 0.0,

@@ -42,7 +42,7 @@ def scored(turns, **settings):
 
 
 @pytest.mark.finding("numbers A3")
-@pytest.mark.parametrize("name", [name for name in EQUAL if "rotated" not in name])
+@pytest.mark.parametrize("name", EQUAL)
 def test_models_of_equal_gamma_are_not_told_apart_by_their_noise(name):
     """60 of 60 before."""
     assert tally(EQUAL[name], 15).real <= 2 / 15, "binomial(15, 0.05) exceeds 2 in 4 of 100"
