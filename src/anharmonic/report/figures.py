@@ -37,13 +37,9 @@ class Section(NamedTuple):
 def sections(
     given: Comparison, order: list[str], region: Region | None, sweep: Sweep | None
 ) -> list[Section]:
-    """Every picture that can be drawn from what is there; the spread is of what counts."""
+    """Every picture that can be drawn from what is there."""
     models = given.scores
-    spread = section_of("spread", [distribution({name: given.counted(name) for name in models})])
-    if given.at_reference:
-        where = " ".join(f"{name}: at the {given.largest(name)}." for name in order)
-        spread = spread._replace(caption=f"{spread.caption} Each where it counts. {where}")
-    found = [spread]
+    found = [section_of("spread", [distribution(given)])]
     if sweep is not None:
         found.append(section_of("radius", [radius_curve(sweep)]))
     maps = [] if region is None else _maps(models, order, region)

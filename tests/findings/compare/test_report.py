@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 
 import anharmonic as ah
+from anharmonic import plots
 from anharmonic.comparison import Comparison
 from anharmonic.errors import SettingsError
 from anharmonic.moments import Estimate
-from anharmonic.plots import radius_curve
 from anharmonic.report.tables import models_table
 from anharmonic.report.words import headline
 
@@ -61,7 +61,9 @@ def test_what_ranks_is_bold_and_drawn_with_its_own_interval(found, page):
     assert str(found.overall(found.ranking[0])) in lead
     assert page.count('class="number strong">') >= 2
     assert "A model counts with the larger of its means" in page
-    assert "bumps: at the reference." in page
+    curve = next(each for each in plots.distribution(found).data if each.name == "bumps")
+    assert max(curve.x) == found.at_reference["bumps"].values.max()
+    assert "bumps at the reference." in page
 
 
 @pytest.mark.finding("newcomer jobs: two numbers for one forest")
@@ -75,8 +77,8 @@ def test_the_axis_names_the_units_it_has():
     raw, scaled = (
         ah.sweep(waves(1), POINTS * 3, [0.2, 0.4], scale=scale) for scale in (None, "auto")
     )
-    assert radius_curve(raw).layout.xaxis.title.text == "radius, in the features' own units"
-    assert radius_curve(scaled).layout.xaxis.title.text == "radius, in scaled units"
+    assert plots.radius_curve(raw).layout.xaxis.title.text == "radius, in the features' own units"
+    assert plots.radius_curve(scaled).layout.xaxis.title.text == "radius, in scaled units"
     assert "own units" in raw._repr_html_()
 
 
