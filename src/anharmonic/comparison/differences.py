@@ -109,12 +109,17 @@ def bracket(scores: Scores) -> Bracket:
     expectation cannot exceed the truth. Elsewhere it is `Scores.lowered`.
     """
     values, lowered = scores.values, scores.lowered
-    fixed = scores.settings.get("rotations") == 0  # one ball for every model, and never drawn
-    if fixed or np.array_equal(lowered, values, equal_nan=True):
+    if _never_drawn(scores.settings) or np.array_equal(lowered, values, equal_nan=True):
         return Bracket(values, values)
     noise = values**2 - scores.squared
     low = _signed(scores, noise) if _on_a_line(scores) else lowered
     return Bracket(np.where(noise <= 0, values, low), values)
+
+
+def _never_drawn(settings: dict[str, Any]) -> bool:
+    """Whether the ball was taken as it is, one for every model: then it has no noise."""
+    drawn = str(settings.get("ball")).startswith(("random", "dense", "sampled", "rotated"))
+    return settings.get("rotations") == 0 and not drawn
 
 
 def _on_a_line(scores: Scores) -> bool:
@@ -130,11 +135,11 @@ def _on_a_line(scores: Scores) -> bool:
 def _signed(scores: Scores, noise: Floats) -> Floats:
     """The least that the mean of turns, each with the sign of the others' mean, can be.
 
-    A turn's sign differs from the mean's only where its deviation from the mean is T − 1 times
-    the mean or more. With a variance of T·noise among T turns that can befall m of them where
-    m ≤ T·noise/(noise + (T−1)·value²), and turning m signs costs at most (Cauchy and Schwarz)
-    2m/T·value + 2·√(noise·(T−1)·m/T·(1−m/T)). So where the value is above its standard error
-    it stays as it is.
+    The mean of the others has another sign than the mean of all only where the turn left out is
+    T times the mean or more. With a variance of T·noise among T turns that can be so for m of
+    them where m ≤ T·noise/(noise + (T−1)·value²), and turning m signs costs at most (Cauchy and
+    Schwarz) 2m/T·value + 2·√(noise·(T−1)·m/T·(1−m/T)). So where the value is above its standard
+    error it stays as it is.
     """
     turns = np.maximum(scores.turns, 1)
     # Parts of a run are pooled in `squared` without what lies between them; the error has it.

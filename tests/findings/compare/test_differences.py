@@ -137,6 +137,8 @@ def test_one_turn_does_not_show_its_noise_and_a_fixed_ball_has_none():
     one = ah.compare(models, POINTS, rotations=1, **RAW).differences[0]
     assert (one.real, one.why) == (False, ONE_TURN)
     assert ah.compare(models, POINTS, rotations=0, ball="cross", **RAW).differences[0].real
+    drawn = ah.compare(models, POINTS, rotations=0, ball="random", directions=8, **RAW)
+    assert drawn.differences[0].why == ONE_TURN
 
 
 @pytest.mark.finding("numbers A3")
