@@ -131,7 +131,7 @@ def worst_points(
     }
     if contributions is not None:
         columns["features behind it"] = [
-            "<br>".join(f"{text(each.name)} {each.share:+.3g}" for each in (point.shares or [])[:3])
+            "<br>".join(f"{text(each.name)} {each.share:+.3g}" for each in point.shares or [])
             for point in found
         ]
     elif points is not None:
@@ -140,7 +140,8 @@ def worst_points(
             for point in found
         ]
     wide = {"row": 0.5, "features behind it": 2.2, "features": 2.0}
-    lines = 3 if contributions is not None else 4 if points is not None else 1
+    longest = max((len(each.shares or []) for each in found), default=1)
+    lines = longest if contributions is not None else 4 if points is not None else 1
     caption = "By the lower ends of their intervals; among many points some stand here by chance."
     height = 140 + len(found) * (12 + 20 * lines)
     figure = blank([table_of(columns, wide)])
