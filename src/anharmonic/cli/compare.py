@@ -117,17 +117,22 @@ def show_comparison(found: Comparison, as_json: bool) -> None:
 
 
 def _ranking(found: Comparison) -> Table:
-    """What a model counts with comes first, and then the means it was chosen from."""
-    caption = f"Ranked {found.counting}." if found.counting else None
+    """Every mean of every model; where there are two, the one that counts is bold."""
+    caption = f"{found.counting.capitalize()}." if found.counting else None
     table = Table(title=f"{found.metric}, from the smallest on", caption=caption)
-    places = list(found.places(found.ranking[0])) if found.at_reference else []
     table.add_column("model")
-    headings = [found.metric, *(f"at the {place}" for place in places), "queries"]
-    for heading in headings:
+    places = list(found.places(found.ranking[0]))
+    headings = [f"at the {place}" for place in places] if len(places) > 1 else [found.metric]
+    for heading in (*headings, "queries"):
         table.add_column(heading, justify="right")
     for name in found.ranking:
         measured = found.places(name)
-        means = [str(Estimate(measured[each].mean, measured[each].error)) for each in places]
+        means = [
+            f"[bold]{mean}[/]" if len(places) > 1 and place == found.largest(name) else str(mean)
+            for place, mean in (
+                (place, Estimate(each.mean, each.error)) for place, each in measured.items()
+            )
+        ]
         queries = sum(scores.queries for scores in measured.values())
-        table.add_row(escape(name), str(found.overall(name)), *means, f"{queries:,}")
+        table.add_row(escape(name), *means, f"{queries:,}")
     return table

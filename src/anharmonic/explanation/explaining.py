@@ -26,6 +26,8 @@ from anharmonic.regions import host
 __all__ = ["Explanation", "explain"]
 
 LISTED = 12
+ROUNDING = 1e-9
+"""A share this small beside the largest is rounding."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -83,12 +85,19 @@ class Explanation:
     def parts(self, most: int) -> list[tuple[str, str, float]]:
         """Parts that add up to the deviation, with titles and values as text.
 
-        The `most` largest features, all others as one, and what features do together.
+        The `most` largest features, all others as one, and what features do together; features
+        that play no part are left out.
         """
-        listed = [(titled(name), f"{value:.4g}", share) for name, value, share in self.features()]
         left = self.remainder
         if left is None:
             return []
+        known = self.features()
+        least = ROUNDING * max([abs(left), *(abs(share) for _, _, share in known)])
+        listed = [
+            (titled(name), f"{value:.4g}", share)
+            for name, value, share in known
+            if abs(share) > least
+        ]
         found = listed[:most]
         if listed[most:]:
             together = sum(share for _, _, share in listed[most:])
