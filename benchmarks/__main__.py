@@ -6,6 +6,7 @@ from benchmarks import (
     clever,
     comparison,
     cost,
+    differences,
     drift,
     images,
     llm,
@@ -18,7 +19,10 @@ from benchmarks import (
 
 
 def main() -> int:
-    parts = (overhead, cost, memory, images, comparison, report, spade, clever, drift, llm, service)
+    parts = (
+        *(overhead, cost, memory, images, comparison, differences),
+        *(report, spade, clever, drift, llm, service),
+    )
     met = [part.main() for part in parts]
     return 0 if all(met) else 1
 

@@ -14,6 +14,7 @@ from typing import Any, cast
 import numpy as np
 from array_api_compat import array_namespace, device, is_numpy_array
 
+from anharmonic.errors import SettingsError
 from anharmonic.protocols import Array, Draw, Floats
 
 __all__ = ["generator", "haar", "integers", "like", "normals", "phases", "signs", "uniforms"]
@@ -39,7 +40,7 @@ def _mixed(words: Array) -> Array:
 @lru_cache(maxsize=1024)
 def _start(seed: int, purpose: int, turn: int) -> int:
     """Where a turn's streams begin, well apart for neighbouring seeds."""
-    state = np.random.SeedSequence((seed, purpose, turn)).generate_state(1, np.uint64)
+    state = np.random.SeedSequence((_whole(seed), purpose, turn)).generate_state(1, np.uint64)
     return _signed(int(state[0]))
 
 
@@ -118,7 +119,14 @@ def integers(draw: Draw, indices: Array, below: int) -> Array:
 
 def generator(seed: int, *address: int) -> np.random.Generator:
     """Numpy's generator for whatever is drawn once a run, on the host."""
-    return np.random.default_rng((seed, *address))
+    return np.random.default_rng((_whole(seed), *address))
+
+
+def _whole(seed: int) -> int:
+    """A seed that can be one."""
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise SettingsError(f"seed {seed!r}: give a whole number from 0 on")
+    return int(seed)
 
 
 @lru_cache(maxsize=32)

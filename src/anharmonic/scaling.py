@@ -44,7 +44,14 @@ def scaled(
         if scale != "auto":
             raise SettingsError(f'scale {scale!r}: give "auto", None (raw units) or numbers')
         return _by_spread(region, known)
-    units = np.broadcast_to(np.asarray(scale, dtype=np.float64), (region.dimension,)).copy()
+    units = np.asarray(scale, dtype=np.float64)
+    if units.shape not in ((), (1,), (region.dimension,)):
+        raise SettingsError(
+            f"scale has {units.size:,} numbers and {region.dimension:,} columns move "
+            f"({', '.join(region.columns[:5])}{', …' * (region.dimension > 5)}): give one number "
+            "for each, or one for all"
+        )
+    units = np.broadcast_to(units, (region.dimension,)).copy()
     if not (np.isfinite(units).all() and (units > 0).all()):
         raise SettingsError("scale must be positive and finite: hold a column still instead of 0")
     return region, units, known

@@ -25,7 +25,9 @@ def wave(x):
 
 
 def shifted(scores, by):
-    return replace(scores, values=scores.values + by)
+    """Other values with the same noise."""
+    values = scores.values + by
+    return replace(scores, values=values, squared=scores.squared + values**2 - scores.values**2)
 
 
 def test_one_clear_winner():

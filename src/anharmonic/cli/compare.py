@@ -60,6 +60,9 @@ def compare_command(
     columns: Columns = None,
     drop: Drop = None,
     moving: Moving = None,
+    equivalence: Annotated[
+        float, typer.Option(help="Models this share apart at most are called the same.")
+    ] = 0.10,
     seed: int = 0,
     trust: Trust = False,
     page: Annotated[Path | None, typer.Option("--report", help="Write an HTML report.")] = None,
@@ -84,6 +87,7 @@ def compare_command(
         ball=ball,
         scale=scale_value(scale),
         reference=given.reference,
+        equivalence=equivalence,
         seed=seed,
         directions=directions,
         rotations=rotations,
@@ -104,7 +108,7 @@ def compare_command(
 def show_comparison(found: Comparison, as_json: bool) -> None:
     """The ranking on standard output, and which differences are real."""
     if as_json:
-        print(json.dumps(_summary(found)))
+        print(json.dumps(plain(found.summary())))
         return
     console = Console()
     console.print(_ranking(found))
@@ -113,37 +117,22 @@ def show_comparison(found: Comparison, as_json: bool) -> None:
 
 
 def _ranking(found: Comparison) -> Table:
-    table = Table(title="gamma, from the most harmonic on")
-    places = list(found.places(found.ranking[0]))
-    headings = [f"at the {place}" for place in places] if len(places) > 1 else ["gamma"]
+    """Every mean of every model; where there are two, the one that counts is bold."""
+    caption = f"{found.counting.capitalize()}." if found.counting else None
+    table = Table(title=f"{found.metric}, from the smallest on", caption=caption)
     table.add_column("model")
+    places = list(found.places(found.ranking[0]))
+    headings = [f"at the {place}" for place in places] if len(places) > 1 else [found.metric]
     for heading in (*headings, "queries"):
         table.add_column(heading, justify="right")
     for name in found.ranking:
-        measured = found.places(name).values()
-        means = [str(Estimate(scores.mean, scores.error)) for scores in measured]
-        queries = sum(scores.queries for scores in measured)
+        measured = found.places(name)
+        means = [
+            f"[bold]{mean}[/]" if len(places) > 1 and place == found.largest(name) else str(mean)
+            for place, mean in (
+                (place, Estimate(each.mean, each.error)) for place, each in measured.items()
+            )
+        ]
+        queries = sum(scores.queries for scores in measured.values())
         table.add_row(escape(name), *means, f"{queries:,}")
     return table
-
-
-def _summary(found: Comparison) -> dict[str, object]:
-    return {
-        "ranking": found.ranking,
-        "queries": found.queries,
-        "models": {name: plain(scores.summary()) for name, scores in found.scores.items()},
-        "at_reference": {
-            name: plain(scores.summary()) for name, scores in found.at_reference.items()
-        },
-        "differences": [
-            {
-                "larger": each.larger,
-                "smaller": each.smaller,
-                "difference": each.estimate.value,
-                "error": each.estimate.error,
-                "interval": list(each.interval),
-                "real": each.real,
-            }
-            for each in found.differences
-        ],
-    }

@@ -35,7 +35,7 @@ from anharmonic.cli.options import (
     split,
 )
 from anharmonic.errors import SettingsError
-from anharmonic.explanation import Explanation, explain, titled
+from anharmonic.explanation import Explanation, explain
 from anharmonic.files import read_data, whole_file
 from anharmonic.regions import points
 
@@ -97,12 +97,12 @@ def explain_command(
 
 
 def _table(found: Explanation) -> Table:
-    table = Table(title="features the model bends along here")
+    table = Table(title="what the deviation is made of")
     table.add_column("feature")
     for name in ("value", "share of the deviation"):
         table.add_column(name, justify="right")
-    for name, value, share in found.features(SHOWN):
-        table.add_row(escape(titled(name)), f"{value:.4g}", f"{share:+.3g}")
+    for name, value, share in found.parts(SHOWN):
+        table.add_row(escape(name), value, f"{share:+.3g}")
     return table
 
 

@@ -90,12 +90,12 @@ def sweep_command(
     console.print(_table(found))
     console.print(f"Recommended radius: {radius:.4g}, {escape(why)}.")
     if len(found.names) > 1 and not found.steady:
-        console.print("The models change places between radii: say which radius you ranked at.")
+        console.print("Models really change places between radii: say which radius you ranked at.")
 
 
 def _table(found: Sweep) -> Table:
     table = Table(title=f"gamma against the radius, {found.queries:,} queries")
-    table.add_column("radius", justify="right")
+    table.add_column(f"radius, {found.unit}", justify="right")
     for name in found.names:
         table.add_column(escape(name), justify="right")
     for radius, each in zip(found.radii, found.comparisons, strict=True):
@@ -116,6 +116,7 @@ def _summary(found: Sweep) -> dict[str, object]:
             for name, (values, errors) in means.items()
         },
         "recommended": {"radius": radius, "why": why},
+        "unit": found.unit,
         "steady": found.steady,
         "queries": found.queries,
     }

@@ -3,6 +3,7 @@
 from anharmonic.explanation.counterfactuals import Change, Counterfactual, nearest_counterfactual
 from anharmonic.explanation.explaining import Explanation, explain
 from anharmonic.explanation.shares import (
+    REMAINDER,
     Contributions,
     contributions,
     titled,
@@ -10,6 +11,7 @@ from anharmonic.explanation.shares import (
 )
 
 __all__ = [
+    "REMAINDER",
     "Change",
     "Contributions",
     "Counterfactual",

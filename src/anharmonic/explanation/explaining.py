@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Unpack
 
 import numpy as np
@@ -14,18 +14,20 @@ from anharmonic import models
 from anharmonic.ascent import Climb, StepArguments, set_out
 from anharmonic.asking import answers
 from anharmonic.deviation import placed
-from anharmonic.errors import PointsError
 from anharmonic.explanation.counterfactuals import Counterfactual, nearest_counterfactual
-from anharmonic.explanation.shares import Contributions, contributions, titled
+from anharmonic.explanation.rows import one_row
+from anharmonic.explanation.shares import REMAINDER, Contributions, contributions, titled
 from anharmonic.margins import by_class, decides, labels_of
 from anharmonic.meanvalue import gamma
 from anharmonic.moments import Estimate
 from anharmonic.protocols import Floats
-from anharmonic.regions import Region, as_region, host
+from anharmonic.regions import host
 
 __all__ = ["Explanation", "explain"]
 
 LISTED = 12
+ROUNDING = 1e-9
+"""A share this small beside the largest is rounding."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -36,7 +38,8 @@ class Explanation:
     - `label`: the class decided, None for a regression. `output`: that class's output (or the
       only one), and `around`: its mean over the neighbours at `radius`.
     - `deviation`: output less around, with its error. Its size is gamma.
-    - `contributions`: each feature's share in it, None where there are too many features.
+    - `contributions`: each feature's share in it, None where there are too many features;
+      `remainder` is what they leave of it: what features do together, and between the axes.
     - `counterfactual`: the nearest other decision the search found, None where it found none.
     - `queries`: rows the model was asked for in all.
     """
@@ -62,6 +65,12 @@ class Explanation:
             return None
         return np.asarray(self.contributions.values[0].reshape(self.shape))
 
+    @property
+    def remainder(self) -> float | None:
+        """The deviation less the shares of all features; None where these are not known."""
+        found = self.contributions
+        return None if found is None else found.remainder(int(found.rows[0]))
+
     def features(self, most: int | None = None) -> list[tuple[str, float, float]]:
         """Name, value and contribution of each feature, the largest contribution first."""
         if self.contributions is None:
@@ -72,6 +81,28 @@ class Explanation:
             (self.names[place], float(self.values[place]), float(shares[place]))
             for place in order.tolist()
         ]
+
+    def parts(self, most: int) -> list[tuple[str, str, float]]:
+        """Parts that add up to the deviation, with titles and values as text.
+
+        The `most` largest features, all others as one, and what features do together; features
+        that play no part are left out.
+        """
+        left = self.remainder
+        if left is None:
+            return []
+        known = self.features()
+        least = ROUNDING * max([abs(left), *(abs(share) for _, _, share in known)])
+        listed = [
+            (titled(name), f"{value:.4g}", share)
+            for name, value, share in known
+            if abs(share) > least
+        ]
+        found = listed[:most]
+        if listed[most:]:
+            together = sum(share for _, _, share in listed[most:])
+            found.append((f"{len(listed) - most} others together", "", together))
+        return [*found, (REMAINDER, "", left)]
 
     def summary(self) -> dict[str, Any]:
         """All of it as plain numbers and texts."""
@@ -86,6 +117,7 @@ class Explanation:
                 {"name": name, "value": value, "contribution": share}
                 for name, value, share in self.features()
             ],
+            "remainder": self.remainder,
             "counterfactual": None
             if other is None
             else {
@@ -127,16 +159,16 @@ class Explanation:
         return found
 
     def __repr__(self) -> str:
-        bends = ", ".join(f"{titled(name)} {share:+.3g}" for name, _, share in self.features(4))
-        lines = [*self.sentences, *([f"Most bent along: {bends}."] if bends else [])]
+        bends = ", ".join(f"{name} {share:+.3g}" for name, _, share in self.parts(4))
+        lines = [*self.sentences, *([f"Its parts: {bends}."] if bends else [])]
         return "<explanation: " + " ".join(lines) + f" {self.queries:,} queries>"
 
     def _repr_html_(self) -> str:
         said = "".join(f"<p>{html.escape(each)}</p>" for each in self.sentences)
         rows = "".join(
-            f"<tr><th style='text-align:left'>{html.escape(titled(name))}</th><td>{value:.4g}</td>"
+            f"<tr><th style='text-align:left'>{html.escape(name)}</th><td>{value}</td>"
             f"<td>{share:+.3g}</td></tr>"
-            for name, value, share in self.features(LISTED)
+            for name, value, share in self.parts(LISTED)
         )
         heads = "<tr><th>feature</th><th>value</th><th>share of the deviation</th></tr>"
         table = f"<table>{heads}{rows}</table>" if rows else ""
@@ -155,7 +187,8 @@ def explain(
 ) -> Explanation:
     """What a point's neighbours say, which features bend the model there, what would change it.
 
-    `point` is one row: (n,), (1, …) or a table of one row. Its scale and radius come from the
+    `point` is one row: (n,), (1, …), a table of one row, a row of a table (a pandas Series), or a
+    dictionary of names and values. Its scale and radius come from the
     `reference` data, or from `scale` and `radius`. Second differences along all n features cost
     2n+1 queries and are left out beyond `limit`. The `counterfactual` is the nearest other
     decision that a search of `steps` steps finds, brought closer afterwards. Other arguments
@@ -166,7 +199,7 @@ def explain(
     >>> print(found.deviation, found.features(1)[0][0])
     0.015 ± 0 1
     """
-    region = _one(point)
+    region = one_row(point, arguments.get("reference"))
     asked = models.as_model(model, output=arguments.get("output"))
     # Whatever follows is about the same outputs: the model has been told which.
     arguments = arguments | {"output": None}
@@ -184,16 +217,17 @@ def explain(
         "batch_size": arguments.get("batch_size"),
     }
     scores = gamma(asked, moving, reduction="predicted", rotations=4, **common)
+    deviation = Estimate(float(scores.signed[0]), float(scores.errors[0]))
     queries = 1 + scores.queries
     shares = None
     if 2 * moving.dimension + 1 <= limit:
         shares = contributions(asked, moving, reduction="predicted", limit=limit, **common)
         queries += shares.queries
+        shares = replace(shares, deviations=np.array([deviation.value]))
     other = None
     if decided and counterfactual:
         other, spent = nearest_counterfactual(asked, region, steps=steps, climb=climb, **arguments)
         queries += spent
-    deviation = Estimate(float(scores.signed[0]), float(scores.errors[0]))
     output = float(scores.outputs[0])
     return Explanation(
         names=moving.columns,
@@ -209,18 +243,6 @@ def explain(
         queries=queries,
         settings=facts | {"steps": steps},
     )
-
-
-def _one(point: Any) -> Region:
-    """One row, whatever it came as."""
-    if not isinstance(point, Region) and getattr(point, "ndim", None) == 1:
-        point = point[None, ...]
-    region = as_region(point)
-    if len(region) != 1:
-        raise PointsError(
-            f"explain takes one point and got {len(region):,}: give a row, such as X[17:18]"
-        )
-    return region
 
 
 def _name(label: int, facts: dict[str, Any]) -> str:

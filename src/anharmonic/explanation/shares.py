@@ -2,18 +2,21 @@
 
 A step to both sides along one feature sees that feature's bend alone. The steps along all of
 them are the cross-polytope, so their bends add up to the deviation that gamma measures with it.
+Gamma over the whole sphere sees more: what features do together, and directions between them.
+Where it is known, the difference is the remainder, so that all parts add up to it.
 """
 
 from __future__ import annotations
 
+import html
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from anharmonic import balls, models
+from anharmonic import balls, models, tables
 from anharmonic.asking import answers, question_about
 from anharmonic.deviation import Segment, Sphere, neighbourhood
 from anharmonic.errors import SettingsError
@@ -23,7 +26,10 @@ from anharmonic.regions import as_region
 from anharmonic.scaling import limits, radius_of, scaled
 from anharmonic.scores import Scores
 
-__all__ = ["Contributions", "contributions", "titled", "worst_contributions"]
+__all__ = ["REMAINDER", "Contributions", "contributions", "titled", "worst_contributions"]
+
+REMAINDER = "interactions and directions between features"
+LISTED = 12
 
 
 @dataclass(frozen=True, repr=False)
@@ -36,6 +42,8 @@ class Contributions:
       signed for a single output and never negative for a vector of them.
     - `rows` (points,): which rows of the data these are.
     - `queries`: rows the model was asked for.
+    - `deviations` (points,): gamma over the whole sphere, signed for a single output; None
+      where it was not measured.
 
     There are no errors: the steps go along the axes and nothing is drawn at random.
     """
@@ -45,22 +53,46 @@ class Contributions:
     rows: Integers
     queries: int
     radius: float
+    deviations: Floats | None = None
 
     def __len__(self) -> int:
         return len(self.rows)
 
     @property
     def totals(self) -> Floats:
-        """The deviation at each point, (points,)."""
+        """The sum of the shares at each point, (points,): the deviation along the axes."""
         return np.asarray(self.values.sum(axis=1))
 
     def of(self, row: int) -> Floats:
         """The shares (features,) at one row of the data."""
+        return np.asarray(self.values[self._place(row)])
+
+    def remainder(self, row: int) -> float | None:
+        """What the shares leave of a row's deviation; None where that is not known."""
+        if self.deviations is None:
+            return None
+        place = self._place(row)
+        return float(self.deviations[place] - self.values[place].sum())
+
+    def _place(self, row: int) -> int:
         found = np.flatnonzero(self.rows == row)
         if not len(found):
             known = ", ".join(str(each) for each in self.rows[:10].tolist())
             raise SettingsError(f"row {row} has no contributions: they were asked for at {known}")
-        return np.asarray(self.values[found[0]])
+        return int(found[0])
+
+    def _repr_html_(self) -> str:
+        first = int(self.rows[0])
+        order = np.argsort(-np.abs(self.of(first)), kind="stable")[:LISTED].tolist()
+        cells = {titled(self.names[at]): f"{self.of(first)[at]:+.3g}" for at in order}
+        if len(order) < len(self.names):
+            rest = self.totals[0] - self.of(first)[order].sum()
+            cells[f"{len(self.names) - len(order)} others together"] = f"{rest:+.3g}"
+        left = self.remainder(first)
+        if left is not None:
+            cells[REMAINDER] = f"{left:+.3g}"
+        about = html.escape(repr(self).strip("<>"))
+        return f"<p>{about}; row {first}:</p>{tables.facts(cells)}"
 
     def __repr__(self) -> str:
         return (
@@ -129,12 +161,13 @@ def worst_contributions(
 ) -> Contributions:
     """Contributions at the worst points of some scores, with the settings these were made with.
 
-    `model` and `points` are those the scores came from.
+    `model` and `points` are those the scores came from. What the shares leave of the scores is
+    known then: see `Contributions.remainder`.
     """
     settings = scores.settings
     region = as_region(points)
     held = [name for name in region.columns if name not in settings["columns"]]
-    return contributions(
+    found = contributions(
         model,
         region.holding(held),
         rows=scores.worst(count),
@@ -146,6 +179,9 @@ def worst_contributions(
         limit=limit,
         seed=settings["seed"],
     )
+    # A vector's shares are parts of its length, a single output's keep its sign.
+    whole = scores.values if scores.signed.ndim == 2 else scores.signed
+    return replace(found, deviations=whole[found.rows])
 
 
 def titled(name: str) -> str:

@@ -77,6 +77,9 @@ class Board:
                             "difference": list(pair.estimate),
                             "interval": list(pair.interval),
                             "real": pair.real,
+                            "same": pair.same,
+                            "verdict": pair.verdict,
+                            "why": pair.why,
                         }
                         for pair in each.differences
                     ],
@@ -112,8 +115,12 @@ def _contest(data: str, runs: tuple[RunSummary, ...], level: float) -> Contest:
     shared = _shared(runs)
     if not alike or len(runs) < 2 or len(next(iter(shared.values()))) < 2:
         return Contest(data, runs, len(next(iter(shared.values()))), (), alike)
-    found = Comparison(shared, level)
-    return Contest(data, runs, len(found.scores[runs[0].model]), tuple(found.differences), True)
+    # What turns of a ball are elsewhere, answers are here.
+    pairs = tuple(
+        pair._replace(why=pair.why.replace("rotations", "answers per question"))
+        for pair in Comparison(shared, level).differences
+    )
+    return Contest(data, runs, len(shared[runs[0].model]), pairs, True)
 
 
 def _shared(runs: tuple[RunSummary, ...]) -> dict[str, Scores]:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from anharmonic import tables
 from anharmonic.errors import SettingsError
 from anharmonic.protocols import Floats, Integers
 
@@ -52,7 +53,7 @@ class Alarm:
         return f"{self.watched} {way}{where}: seen at row {self.at:,}, since about {self.since:,}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Observation:
     """What a monitor made of some rows.
 
@@ -81,6 +82,19 @@ class Observation:
     def scored(self) -> int:
         """Rows that have a value of everything that is watched."""
         return int(np.isfinite(np.stack([*self.scores.values()])).all(axis=0).sum())
+
+    def __repr__(self) -> str:
+        raised = f"{len(self.alarms)} alarms" if self.alarms else "quiet"
+        return f"<observation: {raised}, {self.scored:,} of {len(self):,} rows scored>"
+
+    def _repr_html_(self) -> str:
+        cells: dict[str, object] = {"rows": f"{len(self):,}", "scored": f"{self.scored:,}"}
+        for name, values in self.scores.items():
+            known = values[np.isfinite(values)]
+            cells[f"mean {name}"] = f"{known.mean():.4g}" if len(known) else "–"
+        cells |= {f"log evidence, {key}": f"{each:.3g}" for key, each in self.evidence.items()}
+        cells["alarms"] = "; ".join(str(each) for each in self.alarms) or "none"
+        return tables.facts(cells)
 
 
 def points_per_alarm(text: str | float) -> float:

@@ -11,6 +11,7 @@ from typing import Any, Literal, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
+from anharmonic import tables
 from anharmonic.errors import SettingsError
 from anharmonic.moments import Estimate
 from anharmonic.monitor import storing
@@ -254,3 +255,14 @@ class Monitor(Weighing):
             f"<monitor of {', '.join(self.watch)}: {state}, {self.scored:,} of {self.seen:,} "
             f"points scored, {self.queries:,} queries>"
         )
+
+    def _repr_html_(self) -> str:
+        cells: dict[str, object] = {
+            "watched": ", ".join(self.watch),
+            "scored": f"{self.scored:,} of {self.seen:,} points",
+            "alarms": "; ".join(str(each) for each in self.alarms) or "none",
+            "reference": f"{self.settings['reference']:,} points",
+            "radius": f"{self.sight.radius:.4g}",
+            "queries": f"{self.queries:,}",
+        }
+        return tables.facts(cells)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from anharmonic.comparison import Sweep
+from anharmonic.comparison import Comparison, Sweep
 from anharmonic.plots.named import Several, named
 from anharmonic.plots.style import (
     LEGEND_BELOW,
@@ -60,7 +60,7 @@ def radius_curve(sweep: Sweep) -> Any:
     )
     figure.update_xaxes(
         type="log",
-        title={"text": "radius, in scaled units"},
+        title={"text": f"radius, {sweep.unit}"},
         tickvals=list(sweep.radii),
         ticktext=[f"{each:.2g}" for each in sweep.radii],
     )
@@ -91,10 +91,16 @@ def _anchor(radius: float, radii: tuple[float, ...]) -> str:
 def distribution(scores: Several) -> Any:
     """Share of points with gamma up to each value, one curve for each model.
 
-    The curves are drawn from 200 quantiles, whatever the number of points.
+    The curves are drawn from 200 quantiles, whatever the number of points. Of a comparison with
+    reference points, each model is drawn where it counts.
     """
     values = {name: each.values for name, each in named(scores).items()}
-    figure = shares_up_to(values, "gamma", "A curve further left is the more harmonic model.")
+    reading = "A curve further left is the more harmonic model."
+    if isinstance(scores, Comparison) and scores.at_reference:
+        values = {name: scores.counted(name).values for name in values}
+        where = ", ".join(f"{name} at the {scores.largest(name)}" for name in scores.ranking)
+        reading += f" Each where its mean is the larger: {where}."
+    figure = shares_up_to(values, "gamma", reading)
     return finished(figure, "How gamma is spread over the points", figure.layout.meta["caption"])
 
 

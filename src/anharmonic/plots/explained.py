@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from anharmonic.errors import SettingsError
-from anharmonic.explanation import Explanation
+from anharmonic.explanation import REMAINDER, Explanation
 from anharmonic.plots.images import is_image, marks, picture, pixels
 from anharmonic.plots.points import contributions
 from anharmonic.plots.style import BARS, blank, finished, graph_objects
@@ -26,6 +26,7 @@ def explanation(found: Explanation, most: int = 12) -> Any:
     caption = " ".join(found.sentences)
     heat = found.heat
     if heat is not None and is_image(found.shape):
+        caption += f" Pixels add up to {heat.sum():.4g}; {REMAINDER} are {found.remainder:+.3g}."
         return finished(_image(found, heat), title, caption, height=400, headed=True)
     if found.contributions is None:
         raise SettingsError(

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from anharmonic.explanation import Contributions, titled
+from anharmonic.explanation import REMAINDER, Contributions, titled
 from anharmonic.moments import Estimate
 from anharmonic.plots.named import output_text
 from anharmonic.plots.style import BARS, REST, blank, finished, graph_objects, short, text
@@ -30,10 +30,14 @@ NOTHING = 1e-9
 """A share this small beside the largest is rounding."""
 
 
+CHANCES = ("walks", "drift", "paper")
+"""Kinds of `nstep_robustness` that are chances, which end at 1."""
+
+
 class Share(NamedTuple):
     """A feature's part in a point's deviation; `value` is the feature's own, where known.
 
-    `rest` marks the sum of all features that are not named.
+    `rest` marks what is no single feature: those that are not named, and the remainder.
     """
 
     name: str
@@ -53,8 +57,13 @@ class WorstPoint(NamedTuple):
     values: list[tuple[str, str]]
 
 
-def shares(names: tuple[str, ...], parts: Floats, most: int) -> list[Share]:
-    """The largest parts either way, and all the others as one; what plays no part is left out."""
+def shares(
+    names: tuple[str, ...], parts: Floats, most: int, remainder: float | None = None
+) -> list[Share]:
+    """The largest parts either way, and all the others as one; what plays no part is left out.
+
+    The `remainder` of a deviation comes last, where it is known.
+    """
     sizes = np.abs(parts)
     order = np.argsort(-sizes, kind="stable")
     order = order[sizes[order] > NOTHING * sizes.max(initial=0.0)]
@@ -64,6 +73,8 @@ def shares(names: tuple[str, ...], parts: Floats, most: int) -> list[Share]:
         rest = order[few:]
         total = float(parts[rest].sum())
         found.append(Share(f"{len(rest)} others together", total, rest=True))
+    if remainder is not None and abs(remainder) > NOTHING * sizes.max(initial=0.0):
+        found.append(Share(REMAINDER, remainder, rest=True))
     return found
 
 
@@ -73,6 +84,8 @@ def worst(
     """The points with the largest gamma, of those whose own interval lies above 0."""
     region = None if points is None else as_region(points)
     low, high = scores.intervals()
+    if scores.settings.get("nstep") in CHANCES:
+        high = np.minimum(high, 1.0)
     return [
         WorstPoint(
             row,
@@ -93,7 +106,7 @@ def _shares_at(row: int, region: Region | None, found: Contributions | None) -> 
     known = {} if region is None else dict(features_at(region, row, most=None))
     return [
         each._replace(name=titled(each.name), value=known.get(titled(each.name), ""))
-        for each in shares(found.names, found.of(row), SHOWN)
+        for each in shares(found.names, found.of(row), SHOWN, found.remainder(row))
     ]
 
 
@@ -108,25 +121,27 @@ def features_at(region: Region, row: int, most: int | None = 4) -> list[tuple[st
 def worst_points(
     scores: Scores, points: Any = None, contributions: Contributions | None = None, count: int = 10
 ) -> Any:
-    """A table of the worst points: gamma, interval, the answer, and what drives it."""
+    """A table of the worst points: score, interval, the answer, and what drives it."""
     found = worst(scores, points, contributions, count)
     columns = {
         "row": [str(each.row) for each in found],
-        "gamma": [str(each.gamma) for each in found],
+        text(scores.metric): [str(each.gamma) for each in found],
         "95% interval": ["{:.3g} … {:.3g}".format(*each.interval) for each in found],
         "answer": [text(each.output) for each in found],
     }
     if contributions is not None:
         columns["features behind it"] = [
-            "<br>".join(f"{text(each.name)} {each.share:+.3g}" for each in (point.shares or [])[:3])
+            "<br>".join(f"{text(each.name)} {each.share:+.3g}" for each in point.shares or [])
             for point in found
         ]
     elif points is not None:
         columns["features"] = [
-            "<br>".join(f"{text(name)} {value}" for name, value in point.values) for point in found
+            "<br>".join(f"{text(name)} = {value}" for name, value in point.values)
+            for point in found
         ]
     wide = {"row": 0.5, "features behind it": 2.2, "features": 2.0}
-    lines = 3 if contributions is not None else 4 if points is not None else 1
+    longest = max((len(each.shares or []) for each in found), default=1)
+    lines = longest if contributions is not None else 4 if points is not None else 1
     caption = "By the lower ends of their intervals; among many points some stand here by chance."
     height = 140 + len(found) * (12 + 20 * lines)
     figure = blank([table_of(columns, wide)])
@@ -156,8 +171,8 @@ def table_of(columns: dict[str, list[str]], wide: dict[str, float]) -> Any:
 def contributions(found: Contributions, row: int | None = None, most: int = 12) -> Any:
     """A bar for each feature's share of one point's deviation, the largest on top."""
     row = int(found.rows[0]) if row is None else row
-    parts = found.of(row)
-    listed = shares(found.names, parts, most)[::-1]
+    parts, remainder = found.of(row), found.remainder(row)
+    listed = shares(found.names, parts, most, remainder)[::-1]
     bars = graph_objects().Bar(
         x=[each.share for each in listed],
         y=list(range(len(listed))),
@@ -183,11 +198,14 @@ def contributions(found: Contributions, row: int | None = None, most: int = 12) 
         gridcolor="white",
         # Places rather than names: two long names may be shortened to the same text.
         tickvals=list(range(len(listed))),
-        ticktext=[short(titled(each.name), 28) for each in listed],
+        ticktext=[short(titled(each.name), 28 if not each.rest else 48) for each in listed],
     )
+    along = f"Shares of {len(found.names)} features at radius {found.radius:.4g}; "
     caption = (
-        f"Shares of {len(found.names)} features at radius {found.radius:.4g}; they add up to "
-        f"{parts.sum():.4g}, the deviation measured with the cross ball."
+        f"{along}they add up to {parts.sum():.4g}, the deviation measured with the cross ball."
+        if remainder is None
+        else f"{along}with {REMAINDER} they add up to {parts.sum() + remainder:.4g}, the "
+        "deviation over the whole sphere."
     )
     return finished(
         figure, f"What is behind the gamma of row {row}", caption, height=150 + 27 * len(listed)

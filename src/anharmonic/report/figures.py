@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from anharmonic.comparison import Sweep
+from anharmonic.comparison import Comparison, Sweep
 from anharmonic.plots import decision_regions, distribution, projection, radius_curve
 from anharmonic.plots.components import FEWEST
 from anharmonic.plots.maps import colour_top
@@ -35,10 +35,11 @@ class Section(NamedTuple):
 
 
 def sections(
-    models: dict[str, Scores], order: list[str], region: Region | None, sweep: Sweep | None
+    given: Comparison, order: list[str], region: Region | None, sweep: Sweep | None
 ) -> list[Section]:
     """Every picture that can be drawn from what is there."""
-    found = [section_of("spread", [distribution(models)])]
+    models = given.scores
+    found = [section_of("spread", [distribution(given)])]
     if sweep is not None:
         found.append(section_of("radius", [radius_curve(sweep)]))
     maps = [] if region is None else _maps(models, order, region)

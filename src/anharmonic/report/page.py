@@ -61,7 +61,7 @@ def write(
     judged = given if alike and len(models) > 1 else None
     order = sorted(models, key=lambda name: np.nan_to_num(given.overall(name).value, nan=np.inf))
     region = None if points is None else as_region(points)
-    pictures = sections(models, order, region, sweep)
+    pictures = sections(given, order, region, sweep)
     page = rendered(
         "page.html",
         title=title or f"Gamma of {order[0] if len(order) == 1 else f'{len(order)} models'}",
@@ -72,14 +72,25 @@ def write(
         guilty=_guilty(models, order, region, contributions),
         settings=settings({name: models[name] for name in order}),
         command=command,
-        recipe=recipe(models, alike, bool(given.at_reference)),
+        recipe=recipe(models, alike, bool(given.at_reference), _chosen(given)),
         metric=next(iter(models.values())).metric,
         queries=f"{given.queries:,}",
         twice=bool(given.at_reference),
+        level=f"{100 * given.level:.4g}%",
     )
     with whole_file(path) as temporary:
         Path(temporary).write_text(page, encoding="utf-8")
     return Path(path)
+
+
+def _chosen(given: Comparison) -> dict[str, float]:
+    """How differences are judged, where that is not the usual way."""
+    usual = Comparison({})
+    return {
+        name: getattr(given, name)
+        for name in ("level", "equivalence")
+        if getattr(given, name) != getattr(usual, name)
+    }
 
 
 def _guilty(

@@ -12,17 +12,24 @@ __all__ = ["recipe"]
 
 OUTPUTS = ("probability", "logit", "label", "onehot")
 MOST_UNITS = 1000
+Verdicts = dict[str, float] | None
 
 
-def recipe(models: dict[str, Scores], alike: bool, twice: bool = False) -> str:
-    """Python that measures again, given the models and the points."""
+def recipe(
+    models: dict[str, Scores], alike: bool, twice: bool = False, verdicts: Verdicts = None
+) -> str:
+    """Python that measures again, given the models and the points.
+
+    `verdicts` are `compare`'s arguments that are about differences, where they are not its own.
+    """
     lines = ["import anharmonic as ah", ""]
     if alike and len(models) > 1:
         first = next(iter(models.values()))
         listed = ", ".join(f"{name!r}: …" for name in models)
         reference = ["    reference=reference,  # the points the models were trained on"]
         *call, end = _call("found = ah.compare", "models", first)
-        lines += [f"models = {{{listed}}}", *call, *(reference if twice else []), end]
+        judged = [f"    {name}={value!r}," for name, value in (verdicts or {}).items()]
+        lines += [f"models = {{{listed}}}", *call, *(reference if twice else []), *judged, end]
     else:
         for scores in models.values():
             lines += _call("scores = ah.gamma", "model", scores)
@@ -36,10 +43,17 @@ def _call(function: str, model: str, scores: Scores) -> list[str]:
     return [
         f"{function}(",
         f"    {model},",
-        f"    points,{about}",
+        f"    {_points(settings)},{about}",
         *(f"    {name}={value}," for name, value in arguments(settings).items()),
         ")",
     ]
+
+
+def _points(settings: dict[str, Any]) -> str:
+    """The points, and which of their columns move where others are held still."""
+    if not settings.get("still") or settings.get("region") != "points":
+        return "points"
+    return f"ah.regions.points(points, moving={settings['columns']!r})"
 
 
 def arguments(settings: dict[str, Any]) -> dict[str, str]:

@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 WORDS = {
-    "radius": "radius, in scaled units",
+    "radius": "radius, in units of each feature",
     "nearest_distance": "usual distance between neighbours",
     "ball": "ball",
     "directions": "directions a turn",
@@ -48,12 +48,16 @@ LISTED = 40
 
 
 class ModelRow(NamedTuple):
-    """A model in the first table."""
+    """A model in the first table.
+
+    `mean`, `interval`, `floor` and the bar's `share` are of the scores it counts with; `places`
+    are all means by where they are, and which of them that is.
+    """
 
     name: str
     colour: str
     mean: str
-    familiar: str
+    places: list[tuple[str, str, bool]]
     interval: str
     floor: str
     share: float
@@ -70,6 +74,8 @@ class DifferenceRow(NamedTuple):
     estimate: str
     interval: str
     real: bool
+    verdict: str
+    why: str
 
 
 class SettingRow(NamedTuple):
@@ -81,32 +87,34 @@ class SettingRow(NamedTuple):
 
 def models_table(found: Comparison, order: list[str]) -> list[ModelRow]:
     """From the most harmonic on, with errors and costs."""
-    models = found.scores
-    styles = model_styles(models)
-    largest = max((each.mean for each in models.values() if np.isfinite(each.mean)), default=0.0)
-    return [
-        _row(name, models[name], found.at_reference.get(name), styles[name]["color"], largest)
-        for name in order
+    styles = model_styles(found.scores)
+    means = [found.overall(name).value for name in order]
+    largest = max((mean for mean in means if np.isfinite(mean)), default=0.0)
+    return [_row(found, name, styles[name]["color"], largest) for name in order]
+
+
+def _row(found: Comparison, name: str, colour: str, largest: float) -> ModelRow:
+    scores, places = found.counted(name), found.places(name)
+    low, high = scores.interval(found.level)
+    measured = int(np.isfinite(found.scores[name].values).sum())
+    whole = sum(int(np.isfinite(each.values).sum()) for each in places.values())
+    queries = sum(each.queries for each in places.values())
+    points = len(found.scores[name])
+    means = [
+        (place, str(Estimate(each.mean, each.error)), place == found.largest(name))
+        for place, each in places.items()
     ]
-
-
-def _row(
-    name: str, scores: Scores, familiar: Scores | None, colour: str, largest: float
-) -> ModelRow:
-    low, high = scores.interval()
-    measured = int(np.isfinite(scores.values).sum())
-    known = np.isfinite(scores.floor)
     return ModelRow(
         name,
         colour,
-        str(Estimate(scores.mean, scores.error)),
-        "" if familiar is None else str(Estimate(familiar.mean, familiar.error)),
+        str(found.overall(name)),
+        means,
         f"{low:.3g} … {high:.3g}" if np.isfinite(low) else "–",
-        f"{scores.floor:.2g}" if known else "–",
+        f"{scores.floor:.2g}" if np.isfinite(scores.floor) else "–",
         100 * scores.mean / largest if largest > 0 and np.isfinite(scores.mean) else 0.0,
-        f"{measured:,}" if measured == len(scores) else f"{measured:,} of {len(scores):,}",
-        f"{scores.queries + (familiar.queries if familiar else 0):,}",
-        f"{scores.queries / max(1, measured):.1f}",
+        f"{measured:,}" if measured == points else f"{measured:,} of {points:,}",
+        f"{queries:,}",
+        f"{queries / max(1, whole):.1f}",
     )
 
 
@@ -121,6 +129,8 @@ def differences(judged: Comparison | None) -> list[DifferenceRow]:
             str(each.estimate),
             "{:.3g} … {:.3g}".format(*each.interval),
             each.real,
+            each.verdict,
+            each.why,
         )
         for each in judged.differences
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from anharmonic.comparison import Comparison
+from anharmonic.comparison import Comparison, Difference
 from anharmonic.moments import Estimate
 from anharmonic.scores import Scores
 
@@ -22,6 +22,10 @@ ALIKE = {
     "seed": "seed",
 }
 """Settings that must agree before a difference between models means anything."""
+
+
+NOISE = 3
+"""A mean must be so many times what noise reads before it says something of the model."""
 
 
 class Headline(NamedTuple):
@@ -73,7 +77,7 @@ def _alone(name: str, scores: Scores) -> Headline:
     lead = f"{name} has a mean {scores.metric} of {_mean(scores)} over {len(scores):,} points."
     if scores.mean == 0:
         noise = "It is harmonic at every point, as far as this radius sees."
-    elif not scores.mean > 3 * scores.floor:
+    elif not scores.mean > NOISE * scores.floor:
         noise = f"Noise alone would read {scores.floor:.2g}, so most of it may be noise."
     else:
         noise = f"Noise alone would read {scores.floor:.2g}: this is the model."
@@ -81,37 +85,51 @@ def _alone(name: str, scores: Scores) -> Headline:
 
 
 def _first(judged: Comparison, level: list[str]) -> str:
-    many = len(judged.scores)
+    many, best = len(judged.scores), level[0]
+    same = {frozenset((each.larger, each.smaller)) for each in judged.differences if each.same}
+    alike = all(frozenset((best, name)) in same for name in level[1:])
+    within = f"the same within {100 * judged.equivalence:.4g}%"
     if len(level) == many:
-        return f"No model is told apart from the most harmonic one, {level[0]}."
+        if alike:
+            return f"The mean gamma of all {many} models is {within}."
+        return f"No model is told apart from the most harmonic one, {best}."
     if len(level) > 1:
-        return f"{joined(level)} are the most harmonic of {many} models, and not told apart."
-    mean = judged.overall(level[0])
-    return f"{level[0]} is the most harmonic of {many} models, with a mean gamma of {mean}."
+        how = within if alike else "and not told apart"
+        return f"{joined(level)} are the most harmonic of {many} models, {how}."
+    mean = judged.overall(best)
+    return f"{best} is the most harmonic of {many} models, with a mean gamma of {mean}."
 
 
 def _gap(judged: Comparison, best: str, largest: str) -> str:
     small, large = judged.overall(best), judged.overall(largest)
-    times = f", {large.value / small.value:.3g} times that of {best}" if small.value > 0 else ""
+    # What noise reads is nothing to multiply by.
+    clear = small.value > NOISE * judged.counted(best).floor
+    times = f", {large.value / small.value:.3g} times that of {best}" if clear else ""
     return f"{largest} has the largest, {large}{times}."
 
 
 def _verdict(judged: Comparison) -> str:
     found = judged.differences
-    unsure = [f"{each.smaller} and {each.larger}" for each in found if not each.real]
+    same = [each for each in found if each.same and not each.real]
+    unsure = [each for each in found if not each.same and not each.real]
     wide = f"{judged.level:.0%} intervals" + (
         ", widened for the number of pairs," if len(found) > 1 else ""
     )
-    if not unsure:
+    real = len(found) - len(same) - len(unsure)
+    if real == len(found):
         what = "The difference is" if len(found) == 1 else f"All {len(found)} differences are"
         return f"{what} real: {wide} exclude 0."
-    if len(unsure) == len(found):
-        return f"No difference is real: all {wide} include 0."
-    few = "; ".join(unsure[:4]) + (f"; and {len(unsure) - 4} more pairs" if unsure[4:] else "")
-    return (
-        f"{len(found) - len(unsure)} of {len(found)} differences are real ({wide} exclude 0). "
-        f"Not told apart: {few}."
-    )
+    if not real:
+        first = f"No difference is real: all {wide} include 0."
+        return first if not same else f"{first} {_listed(same[0].verdict.capitalize(), same)}"
+    parts = [f"{real} of {len(found)} differences are real ({wide} exclude 0)."]
+    parts += [_listed(pairs[0].verdict.capitalize(), pairs) for pairs in (same, unsure) if pairs]
+    return " ".join(parts)
+
+
+def _listed(what: str, pairs: list[Difference]) -> str:
+    few = "; ".join(f"{each.smaller} and {each.larger}" for each in pairs[:4])
+    return f"{what}: {few}" + (f"; and {len(pairs) - 4} more pairs." if pairs[4:] else ".")
 
 
 def _mean(scores: Scores) -> str:

@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 
 from anharmonic import workers
-from anharmonic.comparison import Comparison
 from anharmonic.errors import MissingExtra
 from anharmonic.moments import Estimate, Moments, share_interval
 from anharmonic.protocols import Map
@@ -115,12 +114,9 @@ def _gammas(found: Sequence[Split]) -> Section:
 
 def _share(found: Sequence[Split], family: str) -> Share:
     fit, overfit = FAMILIES[family]
-    pairs = [
-        Comparison({name: split[name].scores for name in (fit, overfit)}).differences[0]
-        for split in found
-    ]
-    won = [pair.larger == overfit and pair.estimate.value > 0 for pair in pairs]
-    real = [win and pair.real for win, pair in zip(won, pairs, strict=True)]
+    gaps = [Moments.of(split[overfit].scores.values - split[fit].scores.values) for split in found]
+    won = [bool(gap.mean > 0) for gap in gaps]
+    real = [bool(gap.interval()[0] > 0) for gap in gaps]
     return Share(family, sum(won), sum(real), len(found))
 
 

@@ -1,4 +1,4 @@
-"""Anharmonicity as a term of a loss: differentiable, and two more forward passes a step."""
+"""Bends, or gamma, as a term of a loss: differentiable, and two more forward passes per pair."""
 
 from __future__ import annotations
 
@@ -29,19 +29,26 @@ def gamma_penalty(
     bounds: tuple[float, float] | None = None,
     seed: int = 0,
     rows: Any = None,
+    unbiased: bool = False,
 ) -> Tensor:
-    """Squared deviation of every row's outputs from their mean around it, (rows,).
+    """Squared deviation of every row's outputs from their mean over a few neighbours, (rows,).
 
     Add `weight * gamma_penalty(module, points, radius).mean()` to any loss. Directions are dense,
-    of length `radius`, in `pairs` ± pairs (`2 * pairs` points a row), so slopes cancel and only
+    of length `radius`, in `pairs` ± pairs (`2 * pairs` points per row), so slopes cancel and only
     bends cost. Give another `seed` at each step. A row's directions depend on (seed, row) alone.
+
+    With one pair it is a penalty on curvature: its expectation is gamma² plus the variance of
+    the bend among directions, two or three times gamma² for small networks, and a harmonic saddle
+    x₀·x₁ costs too. `unbiased=True` is a penalty on gamma itself: the mean product of different
+    pairs (at least 2), whose expectation is gamma² and which may be below 0.
 
     >>> import torch
     >>> line = torch.nn.Linear(4, 3)
     >>> gamma_penalty(line, torch.rand(5, 4), 0.5).max().item() < 1e-9
     True
     """
-    return _around(module, placed_on(points, module), radius, pairs, bounds, seed, rows)[1]
+    placed = placed_on(points, module)
+    return _around(module, placed, radius, pairs, bounds, seed, rows, unbiased)[1]
 
 
 def _around(
@@ -52,12 +59,15 @@ def _around(
     bounds: tuple[float, float] | None,
     seed: int,
     rows: Any,
+    unbiased: bool,
 ) -> tuple[Tensor, Tensor]:
     """Outputs (rows, columns) and squared deviations (rows,), from one forward pass."""
     import torch
 
     if pairs < 1 or not radius > 0:
         raise SettingsError("a penalty needs a positive radius and at least one pair")
+    if unbiased and pairs < 2:
+        raise SettingsError("unbiased=True multiplies different pairs: give pairs=2 or more")
     flat = points.detach().flatten(1)
     many, width = flat.shape
     numbers = np.arange(many) if rows is None else np.asarray(rows, dtype=np.int64)
@@ -70,13 +80,19 @@ def _around(
     moved = moved if bounds is None else moved.clamp(*bounds)
     # Each stacked network's rows stay together, with their neighbours beside them.
     outputs = scores_in(module(moved.flatten(0, 1))).reshape(many, 1 + 2 * pairs, -1)
-    deviation = outputs[:, 0] - outputs[:, 1:].mean(dim=1)
-    return outputs[:, 0], deviation.square().sum(dim=1)
+    beside = (outputs[:, 1 : 1 + pairs] + outputs[:, 1 + pairs :]) / 2
+    deviations = outputs[:, :1] - beside
+    square = deviations.mean(dim=1).square().sum(dim=-1)
+    if unbiased:
+        # |mean|² less its diagonal: what is left are products of two different pairs.
+        each = deviations.square().sum(dim=-1).mean(dim=1)
+        square = (pairs * square - each) / (pairs - 1)
+    return outputs[:, 0], square
 
 
 @dataclass(frozen=True)
 class Penalised:
-    """Cross entropy, and `weight` times the squared deviation from the mean around each point.
+    """Cross entropy, and `weight` times `gamma_penalty` at each point.
 
     `weight` is a number, or one for each stacked network.
     """
@@ -86,6 +102,7 @@ class Penalised:
     pairs: int = 1
     bounds: tuple[float, float] | None = None
     seed: int = 0
+    unbiased: bool = False
 
     def __call__(self, module: Module, batch: Batch) -> Tensor:
         import torch
@@ -93,7 +110,14 @@ class Penalised:
 
         seed = self.seed + ((batch.step + 1) << 32)
         outputs, squares = _around(
-            module, batch.points, self.radius, self.pairs, self.bounds, seed, batch.rows
+            module,
+            batch.points,
+            self.radius,
+            self.pairs,
+            self.bounds,
+            seed,
+            batch.rows,
+            self.unbiased,
         )
         weight = torch.as_tensor(self.weight, dtype=outputs.dtype, device=outputs.device)
         if weight.ndim:

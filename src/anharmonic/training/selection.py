@@ -10,6 +10,8 @@ import numpy as np
 
 from anharmonic.errors import SettingsError
 from anharmonic.meanvalue import gamma
+from anharmonic.randomness import generator
+from anharmonic.regions import as_region
 
 __all__ = ["GammaScorer", "gamma_scorer", "steadiest_within_one_error"]
 
@@ -27,10 +29,9 @@ class GammaScorer:
 
     def __call__(self, estimator: Any, points: Any, labels: Any = None) -> float:
         """What scikit-learn asks a scorer for; labels are not looked at."""
-        few = points[: self.count]
         measured = gamma(
             estimator,
-            few,
+            _some(points, self.count, self.seed),
             radius=self.radius,
             output=self.output,
             scale=self.scale,
@@ -39,6 +40,14 @@ class GammaScorer:
             ball="auto pairs",
         )
         return -measured.mean
+
+
+def _some(points: Any, count: int, seed: int) -> Any:
+    """A random sample of the rows of an array or a table, in their own order."""
+    region = as_region(points)
+    if len(region) <= count:
+        return region
+    return region.rows(np.sort(generator(seed, 10).choice(len(region), count, replace=False)))
 
 
 def gamma_scorer(
@@ -53,7 +62,7 @@ def gamma_scorer(
     """A scorer for `GridSearchCV`, `cross_validate` and the like, from `gamma`'s arguments.
 
     Give `reference`, the data the estimators train on, so that radius and scale are the same in
-    every fold. The first `count` points of a fold are measured.
+    every fold. `count` points of a fold are measured, drawn by the `seed`: folds may be sorted.
     """
     return GammaScorer(radius, output, scale, reference, count, seed)
 

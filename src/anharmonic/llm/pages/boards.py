@@ -70,6 +70,8 @@ def _contest(contest: Contest) -> dict[str, Any]:
                 "estimate": pair.estimate,
                 "interval": "{:.3g} … {:.3g}".format(*pair.interval),
                 "real": pair.real,
+                "verdict": pair.verdict,
+                "why": pair.why,
             }
             for pair in contest.differences
         ],

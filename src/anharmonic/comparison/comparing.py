@@ -1,0 +1,129 @@
+"""`compare`: the same points, the same directions, so differences are sharp."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, TypedDict, Unpack
+
+import numpy as np
+
+from anharmonic.comparison.result import Comparison
+from anharmonic.errors import SettingsError
+from anharmonic.meanvalue import Progress, gamma
+from anharmonic.protocols import Map
+from anharmonic.randomness import generator
+from anharmonic.reductions import Reduction
+from anharmonic.regions import Region, as_region
+from anharmonic.scaling import radius_of, scaled
+from anharmonic.scores import Scores
+
+__all__ = ["GammaArguments", "Measure", "compare"]
+
+Measure = Callable[..., Scores]
+"""From a model and points, with radius=, scale= and seed=, to scores."""
+
+
+class GammaArguments(TypedDict, total=False):
+    """Arguments of `gamma` that are the same for every model and handed on as they are."""
+
+    directions: int | None
+    rotations: int
+    output: Any
+    reduction: Reduction | None
+    bounds: Any
+    budget: int | None
+    tolerance: float | None
+    noise: Literal["include", "refuse", "ignore"]
+    batch_size: int | None
+    map: Map
+    progress: Progress | None
+
+
+def compare(
+    models: Mapping[str, Any],
+    points: Any,
+    *,
+    region: Literal["auto", "points"] = "auto",
+    radius: float | str = "auto",
+    ball: str = "auto pairs",
+    scale: Any = "auto",
+    reference: Any = None,
+    level: float = 0.95,
+    equivalence: float = 0.10,
+    seed: int = 0,
+    measure: Measure = gamma,
+    **arguments: Unpack[GammaArguments],
+) -> Comparison:
+    """Gamma of several models on the same points with the same directions.
+
+    `models` maps names to anything `as_model` takes; further arguments are `gamma`'s. The
+    radius and the scale are settled once, and the ball does not ask the models, so that all
+    get the same one. Costs what as many single runs cost.
+
+    `region="auto"` measures at the reference points too, as many as there are points, and ranks
+    each model by the larger of its two means: give new points and, as `reference`, the points
+    the models were trained on. "points" leaves the reference to scale and radius.
+
+    A difference is real where it stands clear of noise and chance at `level`, all pairs taken
+    together; two models are the same within `equivalence` where neither mean can be more than
+    that share above the other.
+
+    `measure` is `gamma`, `clever`, one of `baselines`, or any of them with arguments of its own
+    filled in (`functools.partial`); the ball is gamma's alone.
+
+    >>> import numpy as np
+    >>> points = np.random.default_rng(0).normal(size=(200, 3))
+    >>> wavy = {"slow": lambda x: np.sin(x[:, 0]), "fast": lambda x: np.sin(3 * x[:, 0])}
+    >>> found = compare(wavy, points, radius=0.3)
+    >>> found.ranking, found.differences[0].real
+    (['slow', 'fast'], True)
+    """
+    _checked(models, level, equivalence)
+    if ball == "auto":
+        raise SettingsError(
+            'ball="auto" could choose another ball for each model: give "auto pairs", '
+            '"auto singles" or the name of one'
+        )
+    if region not in ("auto", "points"):
+        raise SettingsError(f'region {region!r}: give "auto" or "points"')
+    place, units, known = scaled(as_region(points), scale, reference)
+    reach, _ = radius_of(radius, known, units, seed)
+
+    given: dict[str, Any] = {**arguments, "ball": ball} if measure is gamma else {**arguments}
+
+    def measured(where: Region) -> dict[str, Scores]:
+        return {
+            name: measure(model, where, radius=reach, scale=units, seed=seed, **given)
+            for name, model in models.items()
+        }
+
+    second = region == "auto" and reference is not None and _askable(known, place)
+    familiar = measured(_some(known, len(place), seed)) if second else {}
+    return Comparison(measured(place), level, familiar, equivalence)
+
+
+def _checked(models: Any, level: float, equivalence: float) -> None:
+    if not isinstance(models, Mapping):
+        raise SettingsError(
+            f"models came as {type(models).__name__}: give a dictionary of names and models, "
+            'such as compare({"new": new, "old": old}, points)'
+        )
+    if not models:
+        raise SettingsError("there is nothing to compare: give a dictionary of names and models")
+    if not 0.5 < level < 1:
+        raise SettingsError(f"level is a confidence between 0.5 and 1, such as 0.95, got {level}")
+    if not equivalence > 0:
+        raise SettingsError(f"equivalence is a share above 0, such as 0.10, got {equivalence}")
+
+
+def _askable(known: Region, place: Region) -> bool:
+    """Whether reference data are whole rows for the models, and not the points themselves."""
+    alike = set(known.names) == set(place.names) and known.shape == place.shape
+    same = len(known) == len(place) and bool((known.values == place.values).all())
+    return alike and not same
+
+
+def _some(region: Region, count: int, seed: int) -> Region:
+    if len(region) <= count:
+        return region
+    return region.rows(np.sort(generator(seed, 9).choice(len(region), count, replace=False)))

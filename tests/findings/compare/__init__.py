@@ -1,0 +1,1 @@
+"""Findings about comparing, explaining and training."""
