@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,9 +11,11 @@ import narwhals.stable.v1 as nw
 import typer
 
 from anharmonic import workers
+from anharmonic.cli.importing import folder_last
 from anharmonic.errors import InputError, SettingsError
 from anharmonic.files import read_data
 from anharmonic.models import as_model
+from anharmonic.models.files import PICKLES, is_attribute, load_attribute
 from anharmonic.protocols import Map, Model
 
 __all__ = [
@@ -100,10 +101,15 @@ Trust = Annotated[bool, typer.Option(help="Allow files that run code when read."
 
 def load(source: str, output: str | None, trust: bool) -> Model:
     """The model that text on the command line stands for."""
-    # A module named there may lie beside the data, as for `python -m`.
-    if "" not in sys.path:
-        sys.path.insert(0, "")
-    return as_model(source, output=number(output), trust=trust)
+    asked = number(output)
+    if is_attribute(source) and not Path(source).exists():
+        with folder_last():
+            load_attribute(source)
+    elif trust and Path(source).suffix.lower() in PICKLES:
+        # A pickle names modules as well: those that its classes were defined in.
+        with folder_last():
+            return as_model(source, output=asked, trust=True)
+    return as_model(source, output=asked, trust=trust)
 
 
 def chosen(table: Any, columns: str | None, drop: str | None) -> Any:

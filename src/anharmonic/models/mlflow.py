@@ -116,12 +116,18 @@ def _found(source: str) -> tuple[Path, dict[str, Any]]:
 
 def _data_file(folder: Path, flavours: dict[str, Any]) -> Path | None:
     """The file of a flavour that is data and not code, for the readers that know its dangers."""
-    if "onnx" in flavours:
-        return folder / str(flavours["onnx"].get("data", "model.onnx"))
     kept = flavours.get("sklearn", {})
-    if kept.get("serialization_format") == "skops":
-        return folder / str(kept["pickled_model"])
-    return None
+    if "onnx" in flavours:
+        name = str(flavours["onnx"].get("data", "model.onnx"))
+    elif kept.get("serialization_format") == "skops":
+        name = str(kept["pickled_model"])
+    else:
+        return None
+    file = (folder / name).resolve()
+    # What describes a model comes with it, and must not make us open anything else.
+    if not file.is_relative_to(folder.resolve()):
+        raise NotAModel(f"{folder} names {name}, which lies outside of it: log the model again.")
+    return file
 
 
 @dataclass(frozen=True, eq=False)
