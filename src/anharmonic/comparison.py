@@ -10,8 +10,10 @@ from typing import Any, Literal, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 
+from anharmonic.columns import remark
 from anharmonic.errors import SettingsError
 from anharmonic.meanvalue import Progress, gamma
+from anharmonic.models import as_model
 from anharmonic.moments import Estimate, Moments, half_widths, welch
 from anharmonic.protocols import Floats, Map
 from anharmonic.randomness import generator
@@ -139,7 +141,12 @@ class Comparison:
         ]
         unsure = [str(each) for each in self.differences if not each.real]
         noted = [f"  not told apart: {each}" for each in unsure]
-        return "\n".join([f"<{self.metric} of {len(self.scores)} models", *rows, *noted]) + ">"
+        head = f"<{self.metric} of {len(self.scores)} models{remark(self._settings)}"
+        return "\n".join([head, *rows, *noted]) + ">"
+
+    @property
+    def _settings(self) -> dict[str, Any]:
+        return next(iter(self.scores.values())).settings
 
     @property
     def metric(self) -> str:
@@ -156,7 +163,8 @@ class Comparison:
         )
         found = "".join(f"<li>{html.escape(str(each))}</li>" for each in self.differences)
         heading = f"<tr><th>model</th><th>{html.escape(self.metric)}</th></tr>"
-        return f"<table>{heading}{rows}</table><ul>{found}</ul>"
+        about = html.escape(remark(self._settings, always=True))
+        return f"<table>{heading}{rows}</table><p>{about}</p><ul>{found}</ul>"
 
 
 def _gap(
@@ -182,6 +190,7 @@ def compare(
     ball: str = "auto pairs",
     scale: Any = "auto",
     reference: Any = None,
+    moving: Sequence[str | int] | None = None,
     level: float = 0.95,
     seed: int = 0,
     measure: Measure = gamma,
@@ -190,8 +199,9 @@ def compare(
     """Gamma of several models on the same points with the same directions.
 
     `models` maps names to anything `as_model` takes; further arguments are `gamma`'s. The
-    radius and the scale are settled once, and the ball does not ask the models, so that all
-    get the same one. Costs what as many single runs cost.
+    radius, the scale and what moves (all that any of the models reads, unless `moving` says) are
+    settled once, and the ball does not ask the models, so that all get the same one. Costs what
+    as many single runs cost.
 
     `region="auto"` measures at the reference points too, as many as there are points, and ranks
     each model by the larger of its two means: give new points and, as `reference`, the points
@@ -216,7 +226,8 @@ def compare(
         )
     if region not in ("auto", "points"):
         raise SettingsError(f'region {region!r}: give "auto" or "points"')
-    place, units, known = scaled(as_region(points), scale, reference)
+    asked = [as_model(model) for model in models.values()]
+    place, units, known = scaled(as_region(points, moving), scale, reference, asked)
     reach, _ = radius_of(radius, known, units, seed)
 
     given: dict[str, Any] = {**arguments, "ball": ball} if measure is gamma else {**arguments}
@@ -294,7 +305,8 @@ class Sweep:
         return len({tuple(each.ranking) for each in self.comparisons}) == 1
 
     def __repr__(self) -> str:
-        head = f"<gamma against the radius, {self.queries:,} queries"
+        about = remark(self.comparisons[0]._settings)
+        head = f"<gamma against the radius, {self.queries:,} queries{about}"
         rows = [
             f"  {radius:.4g}: "
             + ", ".join(
@@ -315,6 +327,7 @@ def sweep(
     ball: str = "auto pairs",
     scale: Any = "auto",
     reference: Any = None,
+    moving: Sequence[str | int] | None = None,
     level: float = 0.95,
     seed: int = 0,
     **arguments: Unpack[GammaArguments],
@@ -325,7 +338,8 @@ def sweep(
     between nearest neighbours in the reference or the points.
     """
     named = models if isinstance(models, Mapping) else {"model": models}
-    region, units, known = scaled(as_region(points), scale, reference)
+    asked = [as_model(model) for model in named.values()]
+    region, units, known = scaled(as_region(points, moving), scale, reference, asked)
     if radii is None:
         if known.kind == "grid":
             raise SettingsError("on a grid give the radii, or reference=<data>")

@@ -106,6 +106,7 @@ def plan(
     rotations: int = 4,
     scale: ArrayLike | Literal["auto"] | None = "auto",
     reference: Any = None,
+    moving: Sequence[str | int] | None = None,
     bounds: Any = None,
     seed: int = 0,
 ) -> Path:
@@ -114,7 +115,7 @@ def plan(
     The arguments are `gamma`'s. A ball that asks the model first cannot be planned, so "auto"
     means "auto pairs"; neither can budgets and tolerances.
     """
-    region = as_region(data)
+    region = as_region(data, moving)
     fixed = "auto pairs" if ball == "auto" else ball
     with whole_file(path) as temporary, _Writer(temporary) as writer:
         scores = gamma(

@@ -15,6 +15,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from anharmonic import tables
+from anharmonic.columns import remark, told
 from anharmonic.errors import SettingsError
 from anharmonic.moments import Estimate, Moments, half_widths
 from anharmonic.protocols import Floats, Integers
@@ -217,7 +218,7 @@ class Scores:
         missing = "" if self.complete else f", {int(np.isnan(self.values).sum()):,} unfinished"
         return (
             f"<{self.metric} {Estimate(self.mean, self.error)} over {len(self):,} points"
-            f"{missing}, {self.queries:,} queries{where}>"
+            f"{missing}, {self.queries:,} queries{where}{remark(self.settings)}>"
         )
 
     def _repr_html_(self) -> str:
@@ -229,6 +230,7 @@ class Scores:
             "radius": self.settings.get("radius", "–"),
             "ball": self.settings.get("ball", "–"),
             "model": self.settings.get("model", "–"),
+            **told(self.settings),
         }
         return tables.facts(cells)
 

@@ -12,7 +12,7 @@ __all__ = ["folder_last"]
 
 @contextmanager
 def folder_last() -> Iterator[None]:
-    """This folder at the end of the path while something in it is imported by name.
+    """Put this folder at the end of the path while something in it is imported by name.
 
     A console script does not look here, and neither do we for anything that was not named: a
     file beside the data must not run because it is called like a library. At the end it hides

@@ -26,6 +26,7 @@ from anharmonic.errors import (
 )
 from anharmonic.models.answers import Answers, scored
 from anharmonic.models.files import load
+from anharmonic.models.inputs import Inputs
 from anharmonic.models.predictor import on_host
 from anharmonic.protocols import Array
 
@@ -93,7 +94,8 @@ def pyfunc_answers(model: object) -> Answers:
         raise NotAModel(
             f"A {type(model).__name__} is no loaded MLflow model: log it, and pass its address."
         )
-    return Answers("pyfunc", scored(Pyfunc(model)))
+    pyfunc = Pyfunc(model)
+    return Answers("pyfunc", scored(pyfunc), inputs=pyfunc.inputs)
 
 
 def _found(source: str) -> tuple[Path, dict[str, Any]]:
@@ -143,6 +145,15 @@ class Pyfunc:
         from mlflow.pyfunc import load_model
 
         return load_model(self.source)
+
+    @property
+    def inputs(self) -> Inputs | None:
+        """The columns of the model's signature, where all of them are required."""
+        schema = self.model.metadata.get_input_schema()
+        if schema is None or schema.is_tensor_spec() or not schema.has_input_names():
+            return None
+        names = schema.input_names()
+        return Inputs(tuple(names)) if names == schema.required_input_names() else None
 
     def __getstate__(self) -> dict[str, Any]:
         # What is loaded may not pickle, and can be loaded again where it is needed.

@@ -37,6 +37,7 @@ class Pairs(NamedTuple):
     rows: Integers
     nodes: Integers
     queries: int
+    columns: tuple[str, ...]
     still: tuple[str, ...]
     units: Floats | None = None
 
@@ -51,7 +52,8 @@ def is_data(thing: Any) -> bool:
 def paired(points: Any, sources: Mapping[str, Any], scale: Any, output: Any = None) -> Pairs:
     """Points, and for every name its outputs: an array of them, or a model that is asked."""
     whole = as_region(points)
-    region, units, _ = scaled(whole, scale, None)
+    asked = [as_model(source) for source in sources.values() if not is_data(source)]
+    region, units, _ = scaled(whole, scale, None, asked)
     inputs = _as_precise(region.values)
     raw = not (units != 1).any()
     if not raw:
@@ -66,7 +68,8 @@ def paired(points: Any, sources: Mapping[str, Any], scale: Any, output: Any = No
     rows, nodes = _distinct([inputs, *found.values()])
     if len(rows) < len(inputs):
         inputs, found = inputs[rows], {name: outputs[rows] for name, outputs in found.items()}
-    return Pairs(inputs, found, rows, nodes, queries, region.still, None if raw else host(units))
+    kept = None if raw else host(units)
+    return Pairs(inputs, found, rows, nodes, queries, region.columns, region.still, kept)
 
 
 def _as_precise(values: Any) -> Floats:

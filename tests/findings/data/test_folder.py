@@ -26,7 +26,9 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("models")
     points = np.random.default_rng(0).normal(size=(40, 3))
     fitted = LogisticRegression().fit(points, points[:, 0] > 0)
-    (folder / "model.onnx").write_bytes(to_onnx(fitted, points.astype(np.float32)).SerializeToString())
+    (folder / "model.onnx").write_bytes(
+        to_onnx(fitted, points.astype(np.float32)).SerializeToString()
+    )
     skops.io.dump(fitted, folder / "model.skops")
     np.save(folder / "points.npy", points)
     return folder
