@@ -7,7 +7,7 @@ import os
 import re
 import secrets
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -108,17 +108,26 @@ def _csv(file: Path) -> Any:
     separator = max(SEPARATORS, key=text.count)
     # Where a comma does not separate columns it may stand in numbers.
     comma = separator == ";" and bool(rows) and re.search(rb"(^|;)-?\d+,\d+(;|$)", rows[0])
-    return csv.read_csv(
+    table = csv.read_csv(
         file,
         parse_options=csv.ParseOptions(delimiter=separator),
         convert_options=csv.ConvertOptions(decimal_point="," if comma else "."),
     )
+    _require_distinct(file, table.column_names)
+    return table
 
 
 def _parquet(file: Path) -> Any:
-    from pyarrow.parquet import read_table
+    from pyarrow.parquet import read_schema, read_table
 
+    _require_distinct(file, read_schema(file).names)
     return read_table(file)
+
+
+def _require_distinct(file: Path, names: Sequence[str]) -> None:
+    twice = repeated(names)
+    if twice:
+        raise InputError(f"{file} has several columns called {shown(twice)!r}: rename them")
 
 
 READERS: Final[Mapping[str, Callable[[Path], Any]]] = {
@@ -132,9 +141,6 @@ READERS: Final[Mapping[str, Callable[[Path], Any]]] = {
 
 def _native(file: Path, table: Any, say: Callable[[str], None] | None) -> Any:
     """An arrow table without its index, as pandas where that is installed."""
-    twice = repeated(table.column_names)
-    if twice:
-        raise InputError(f"{file} has several columns called {shown(twice)!r}: rename them")
     if not table.num_rows:
         raise InputError(f"{file} has columns and no rows: give at least one")
     # pandas says which columns were an index; where it is not installed we must heed that.

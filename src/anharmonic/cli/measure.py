@@ -166,7 +166,7 @@ def collect_command(
     as_json: Json = False,
 ) -> None:
     """Turn the answers to a plan into the scores a direct run would have given."""
-    scores = collect(queries, answers, output=number(output), reduction=number(reduction))
+    scores = collect(queries, answers, output=number(output), reduction=number(reduction), say=tell)
     if out is not None:
         scores.save(out)
     show_scores(scores, as_json)

@@ -64,7 +64,7 @@ def search_command(
     climb: Annotated[
         list[Way] | None, typer.Option(help="Where to go; several times to compare ways.")
     ] = None,
-    steps: Annotated[int, typer.Option(min=1)] = 25,
+    steps: Annotated[int, typer.Option(min=1, help="The most steps of a walk.")] = 25,
     radius: Radius = "auto",
     ball: Ball = "auto",
     directions: Annotated[int, typer.Option(min=1, help="Neighbours asked for at a step.")] = 20,
