@@ -134,7 +134,7 @@ def gamma(
             question, map = sphere.question.in_lanes()
             sphere = replace(sphere, question=question)
         _run(sphere, ledger, allowance, map, progress)
-    return ledger.scores(settings)
+    return replace(ledger.scores(settings), index=region.index)
 
 
 def _described(sphere: Sphere, probe: Probe) -> dict[str, Any]:

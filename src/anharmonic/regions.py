@@ -76,6 +76,11 @@ class Region:
         wide = int(np.prod(self.shape))
         return self.columns if not self.still else tuple(str(index) for index in range(wide))
 
+    @property
+    def index(self) -> Any:
+        """The rows' labels, of a pandas frame."""
+        return getattr(self.source.to_native(), "index", None) if self.is_table else None
+
     def restored(self, moved: Array, rows: Integers) -> Array:
         """Moved coordinates (queries, n) of the given rows, in the form the model knows."""
         if self.is_table:

@@ -37,7 +37,8 @@ class Scores:
     - `turns` (points,): how many independent turns each point got.
     - `queries`: rows the model was asked for, everything included.
 
-    A point that was not finished holds NaN; `complete` says whether there is none.
+    A point that was not finished holds NaN; `complete` says whether there is none. `index` is
+    that of the pandas frame the points came in, if any; it is not saved.
     """
 
     metric: str
@@ -49,6 +50,7 @@ class Scores:
     turns: Integers
     queries: int
     settings: dict[str, Any] = field(default_factory=dict)
+    index: Any = field(default=None, compare=False)
 
     def __len__(self) -> int:
         return len(self.values)
@@ -242,7 +244,10 @@ class Scores:
 
     def to_frame(self, backend: tables.Backend | None = None) -> Any:
         """One row a point, as the first installed of pandas, polars and pyarrow, or as told."""
-        return tables.frame(self.to_arrow(), backend)
+        found = tables.frame(self.to_arrow(), backend)
+        if self.index is not None and hasattr(found, "set_axis"):
+            return found.set_axis(self.index, axis=0)
+        return found
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write Parquet, whole or not at all."""

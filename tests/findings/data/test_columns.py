@@ -228,3 +228,11 @@ def test_every_table_says_what_moved_and_was_held(churn, pipeline, tmp_path, mon
 @pytest.mark.finding("newcomer B4")
 def test_names_cannot_speak_to_a_terminal() -> None:
     assert "\x1b" not in shown(["\x1b[2Jgone"])
+
+
+@pytest.mark.finding("newcomer: to_frame")
+def test_a_frame_keeps_its_index(churn, pipeline) -> None:
+    named = churn.set_index("customer_id")
+    found = ah.gamma(pipeline, named).to_frame()
+    pd.testing.assert_index_equal(found.index, named.index)
+    assert ah.gamma(pipeline, named).to_frame("polars").columns == list(found.columns)
