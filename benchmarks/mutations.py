@@ -144,12 +144,12 @@ def written(folder: Path, loaders: Sequence[str], count: int, seed: int) -> list
     return found
 
 
-def counted(files: Sequence[tuple[str, Path]]) -> dict[str, Counter[str]]:
+def counted(files: Sequence[tuple[str, Path]], seconds: float = SECONDS) -> dict[str, Counter[str]]:
     """How reading ended, by loader; every fault is printed with its file."""
     found: dict[str, Counter[str]] = {loader: Counter() for loader, _ in files}
     done = 0
     while done < len(files):
-        for outcome in _outcomes(files[done:]):
+        for outcome in _outcomes(files[done:], seconds):
             loader, path = files[done]
             found[loader][outcome.split(" ")[0]] += 1
             if outcome.split(" ")[0] not in ("read", "refused"):
@@ -158,7 +158,7 @@ def counted(files: Sequence[tuple[str, Path]]) -> dict[str, Counter[str]]:
     return found
 
 
-def _outcomes(files: Sequence[tuple[str, Path]]) -> Iterator[str]:
+def _outcomes(files: Sequence[tuple[str, Path]], seconds: float) -> Iterator[str]:
     """What became of files in turn, until the process that reads them ends."""
     command = [sys.executable, "-m", "benchmarks.mutations", "--worker"]
     with (
@@ -183,7 +183,7 @@ def _outcomes(files: Sequence[tuple[str, Path]]) -> Iterator[str]:
             waiting.register(worker.stdout, selectors.EVENT_READ)
             for _ in files:
                 # Without a buffer of ours, what is waited for is what is read next.
-                line = worker.stdout.readline() if waiting.select(SECONDS) else None
+                line = worker.stdout.readline() if waiting.select(seconds) else None
                 if not line:
                     worker.kill()
                     yield "hang" if line is None else f"crash {worker.wait()}"

@@ -15,11 +15,11 @@ from anharmonic.errors import SettingsError
 from anharmonic.meanvalue import Progress, gamma
 from anharmonic.models import as_model
 from anharmonic.moments import Estimate, Moments, half_widths, welch
-from anharmonic.protocols import Floats, Map
+from anharmonic.protocols import Floats, Map, Model
 from anharmonic.randomness import generator
 from anharmonic.reductions import Reduction
 from anharmonic.regions import Region, as_region
-from anharmonic.scaling import nearest_distance, radius_of, scaled
+from anharmonic.scaling import nearest_distance, radius_of, read_columns, scaled
 from anharmonic.scores import Scores
 
 __all__ = ["Comparison", "Difference", "GammaArguments", "Sweep", "compare", "sweep"]
@@ -238,14 +238,18 @@ def compare(
             for name, model in models.items()
         }
 
-    second = region == "auto" and reference is not None and _askable(known, place)
+    second = region == "auto" and reference is not None and _askable(known, place, asked)
     familiar = measured(_some(known, len(place), seed)) if second else {}
     return Comparison(measured(place), level, familiar)
 
 
-def _askable(known: Region, place: Region) -> bool:
+def _askable(known: Region, place: Region, models: Sequence[Model]) -> bool:
     """Whether reference data are whole rows for the models, and not the points themselves."""
-    alike = set(known.names) == set(place.names) and known.shape == place.shape
+    read = read_columns(place, models)
+    if read is None:
+        alike = set(known.names) == set(place.names) and known.shape == place.shape
+    else:
+        alike = read <= set(known.names)
     same = len(known) == len(place) and bool((known.values == place.values).all())
     return alike and not same
 

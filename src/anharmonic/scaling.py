@@ -17,7 +17,7 @@ from anharmonic.protocols import Array, Floats
 from anharmonic.randomness import generator
 from anharmonic.regions import Region, as_region, host, require_finite
 
-__all__ = ["limits", "nearest_distance", "radius_of", "scaled"]
+__all__ = ["limits", "nearest_distance", "radius_of", "read_columns", "scaled"]
 
 FRACTION = 1.0
 """Of the median distance to the nearest neighbour: what told overfit models best in the study."""
@@ -58,17 +58,23 @@ def scaled(
     return region, units, known
 
 
+def read_columns(region: Region, models: Sequence[Any]) -> set[str] | None:
+    """The columns of a table that any of the models reads, where all of them know."""
+    known = [getattr(model, "inputs", None) for model in models]
+    inputs = [each for each in known if isinstance(each, Inputs)]
+    if not (region.is_table and inputs) or len(inputs) < len(known):
+        return None
+    return {name for each in inputs for name in each.read(region.source)}
+
+
 def _read_by(region: Region, models: Sequence[Any]) -> Region:
     """The region with what the models read moving, unless somebody has said what moves."""
     if not (region.settled or region.kind == "grid"):
-        known = [getattr(model, "inputs", None) for model in models]
-        inputs = [each for each in known if isinstance(each, Inputs)]
-        if region.is_table and inputs and len(inputs) == len(models):
-            read = {name for each in inputs for name in each.read(region.source)}
+        read = read_columns(region, models)
+        if read is not None:
             # An index that a model was fitted to is still the number of a row.
-            region = region.along(
-                [name for name in region.numeric if name in read and not is_index(name)]
-            )
+            moving = [name for name in region.numeric if name in read and not is_index(name)]
+            region = region.along(moving)
         region = replace(region, settled=bool(models))
     if not region.dimension:
         raise PointsError(

@@ -119,7 +119,7 @@ def _sources(
 ) -> tuple[Any, Any]:
     """Inputs and outputs, or a model and points."""
     if inputs is not None and outputs is not None and model is None and data is None:
-        return points_data(inputs, columns, drop), read_data(outputs)
+        return points_data(inputs, columns, drop), read_data(outputs, tell)
     if model is not None and data is not None and inputs is None and outputs is None:
         return load(model, output, trust), points_data(data, columns, drop)
     raise SettingsError("give --inputs and --outputs, or --model and --data")

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anharmonic.asking import answers, question_about
+from anharmonic.columns import is_index
 from anharmonic.errors import OutputError, PointsError, listed
 from anharmonic.models import as_model
 from anharmonic.protocols import Floats, Integers
@@ -83,7 +84,9 @@ def _as_precise(values: Any) -> Floats:
 def _recorded(source: Any, wanted: int, name: str) -> Floats:
     table = nw.from_native(source, eager_only=True, pass_through=True)
     try:
-        outputs = host(table.to_numpy() if isinstance(table, nw.DataFrame) else source)
+        if isinstance(table, nw.DataFrame):
+            source = table.drop([each for each in table.columns if is_index(each)]).to_numpy()
+        outputs = host(source)
     except (TypeError, ValueError) as problem:
         raise OutputError(f"the outputs of {name} are not numbers: give logits") from problem
     if outputs.ndim == 0 or len(outputs) != wanted:

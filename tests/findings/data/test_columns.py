@@ -236,3 +236,9 @@ def test_a_frame_keeps_its_index(churn, pipeline) -> None:
     found = ah.gamma(pipeline, named).to_frame()
     pd.testing.assert_index_equal(found.index, named.index)
     assert ah.gamma(pipeline, named).to_frame("polars").columns == list(found.columns)
+
+
+@pytest.mark.finding("coverage slips: --drop label")
+def test_a_reference_without_the_label_is_measured_at(churn, pipeline) -> None:
+    found = ah.compare({"m": pipeline}, churn[:60], reference=churn[60:].drop(columns="churn"))
+    assert "reference" in found.places("m")
