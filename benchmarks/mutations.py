@@ -31,8 +31,8 @@ import numpy as np
 __all__ = ["LOADERS", "NATIVE", "counted", "written"]
 
 DATA: Final = ("csv", "parquet", "npy", "npz")
-MODELS: Final = ("onnx", "skops", "json")
-NATIVE: Final = ("ubj", "txt", "cbm")
+MODELS: Final = ("onnx", "skops")
+NATIVE: Final = ("ubj", "json", "txt", "cbm")
 LOADERS: Final = (*DATA, *MODELS, *(f"{name} untrusted" for name in NATIVE))
 OUTCOMES: Final = ("read", "refused", "traceback", "crash", "hang", "code")
 ZIPPED: Final = ("npz", "skops")

@@ -80,7 +80,7 @@ def test_native_boosters(points, target, tmp_path) -> None:
     xgb = xgboost.XGBClassifier(n_estimators=4).fit(points, target)
     for suffix in (".ubj", ".json"):
         xgb.save_model(tmp_path / f"xgb{suffix}")
-        model = as_model(tmp_path / f"xgb{suffix}", trust=suffix == ".ubj")
+        model = as_model(tmp_path / f"xgb{suffix}", trust=True)
         assert (model.name, model.kind) == ("xgb", "probability")
         np.testing.assert_allclose(model(points), xgb.predict_proba(points), rtol=1e-6)
     light = lightgbm.LGBMClassifier(n_estimators=4, verbose=-1).fit(points, target)

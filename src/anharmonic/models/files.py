@@ -16,12 +16,12 @@ __all__ = ["ACCEPTED", "PICKLES", "is_attribute", "load", "load_attribute"]
 ACCEPTED: Final = (
     "a function on arrays; a fitted scikit-learn, XGBoost, LightGBM or CatBoost model; a torch "
     "module; an ONNX session; http(s)://HOST/v2/models/NAME; models:/NAME/VERSION (MLflow); "
-    "package.module:attribute; a file .onnx, .skops or .json (XGBoost); with trust .joblib, "
-    ".pkl, .ubj (XGBoost), .txt (LightGBM), .cbm (CatBoost)"
+    "package.module:attribute; a file .onnx or .skops; with trust .joblib, .pkl, .ubj or .json "
+    "(XGBoost), .txt (LightGBM), .cbm (CatBoost)"
 )
 PICKLES: Final = (".joblib", ".pkl", ".pickle", ".skops")
 """Files that name the modules of what they hold."""
-NATIVE: Final = {".ubj": "XGBoost", ".txt": "LightGBM", ".cbm": "CatBoost"}
+NATIVE: Final = {".ubj": "XGBoost", ".json": "XGBoost", ".txt": "LightGBM", ".cbm": "CatBoost"}
 """Whose readers, in C++, damaged files have crashed: what crashes may also be made to run code."""
 ATTRIBUTE: Final = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
 
@@ -38,8 +38,7 @@ def load(path: Path, trust: bool) -> object:
         raise UntrustedFile(
             f"{path} is read by {NATIVE[ending]}'s own code, which a damaged file can crash and a "
             "hostile one might make do anything: if you made it or trust who did, say so with "
-            "trust=True (--trust), or save the model as .onnx"
-            f"{' or .json' if ending == '.ubj' else ''}."
+            "trust=True (--trust), or save the model as .onnx."
         )
     try:
         return read(path, trust)

@@ -15,7 +15,8 @@ from anharmonic.models import as_model
 
 @pytest.mark.finding("security A11")
 @pytest.mark.parametrize(
-    ("ending", "library"), [(".ubj", "XGBoost"), (".txt", "LightGBM"), (".cbm", "CatBoost")]
+    ("ending", "library"),
+    [(".ubj", "XGBoost"), (".json", "XGBoost"), (".txt", "LightGBM"), (".cbm", "CatBoost")],
 )
 def test_native_readers_are_not_started_without_trust(
     ending: str, library: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
