@@ -252,17 +252,17 @@ def host(array: Array) -> Floats:
 def _region(kind: str, data: Any, moving: Sequence[str | int] | None) -> Region:
     try:
         native = nw.from_native(data, eager_only=True, pass_through=True)
-        table = native if isinstance(native, nw.DataFrame) else None
-        _ = table is None or table.columns  # pandas is asked for names now
     except DuplicateError:
-        twice = repeated(list(data.columns if hasattr(data, "columns") else ()))
+        twice = repeated(list(getattr(data, "column_names", None) or data.columns))
         raise PointsError(f"several columns are called {shown(twice)}: rename them") from None
-    region = _from_array(kind, data) if table is None else _from_table(kind, table)
+    is_table = isinstance(native, nw.DataFrame)
+    region = _from_table(kind, native) if is_table else _from_array(kind, data)
     if not len(region):
         raise PointsError("there are no points: give at least one row")
     if moving is not None:
         region = _moving_only(region, [str(name) for name in moving])
-    if not region.dimension and not region.is_table:
+    # Which columns of a table move may be up to the model.
+    if not (region.dimension or is_table):
         raise PointsError("no column can move: numeric columns are needed, or name some in moving=")
     return region
 

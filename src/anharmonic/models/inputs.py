@@ -78,34 +78,29 @@ def _is_number(dtype: Any) -> bool:
 
 def inputs_of(estimator: Any) -> Inputs | None:
     """What an estimator with scikit-learn's conventions was fitted to, None if it does not say."""
-    names = _attribute(estimator, "feature_names_in_")
-    if names is None:
-        names = _attribute(estimator, "feature_names_")  # CatBoost
-    if names is not None and len(names):
-        named = tuple(str(name) for name in names)
-        return Inputs(named, unread=_dropped(estimator, named))
-    width = _attribute(estimator, "n_features_in_")
-    return Inputs(width=int(width)) if isinstance(width, int | np.integer) else None
-
-
-def _attribute(estimator: Any, name: str) -> Any:
-    """A fitted attribute; as a property it may raise anything where there is none to give."""
     try:
-        return getattr(estimator, name, None)
-    except Exception:
+        names = getattr(estimator, "feature_names_in_", None)
+        if names is None:
+            names = getattr(estimator, "feature_names_", None)  # CatBoost
+        if names is not None and len(names):
+            named = tuple(str(name) for name in names)
+            return Inputs(named, unread=_dropped(estimator, named))
+        width = getattr(estimator, "n_features_in_", None)
+        return Inputs(width=int(width)) if isinstance(width, int | np.integer) else None
+    except Exception:  # anybody's estimator may keep anything under these names
         return None
 
 
 def _dropped(estimator: Any, names: tuple[str, ...]) -> frozenset[str]:
     """Names that the column transformers an estimator begins with do not look at."""
-    inner = _attribute(estimator, "best_estimator_")
-    if inner is None and _attribute(estimator, "steps"):
+    inner = getattr(estimator, "best_estimator_", None)
+    if inner is None and getattr(estimator, "steps", None):
         # Later steps see what the first one made; one that passes everything on makes nothing.
         parts = [part for _, part in estimator.steps if part not in (None, "passthrough")]
         inner = next(iter(parts), None)
     if inner is not None:
         return _dropped(inner, names)
-    transformers = _attribute(estimator, "transformers_")
+    transformers = getattr(estimator, "transformers_", None)
     if not transformers:
         return frozenset()
     kept: set[str] = set()

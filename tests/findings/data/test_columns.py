@@ -55,6 +55,7 @@ def pipeline(churn: pd.DataFrame):
     )
 
 
+@pytest.fixture(scope="module")
 def boosters(churn: pd.DataFrame):
     features, label = churn[["age", "balance"]], churn["churn"]
     light = lightgbm.LGBMClassifier(n_estimators=3, verbose=-1).fit(features, label)
@@ -94,8 +95,8 @@ def test_columns_that_the_model_does_not_read_change_nothing(churn, pipeline) ->
         *("onnx of two columns", "scikit-learn", "a search"),
     ],
 )
-def test_every_model_that_knows_its_inputs_decides(kind: str, churn) -> None:
-    model = boosters(churn)[kind]
+def test_every_model_that_knows_its_inputs_decides(kind: str, churn, boosters) -> None:
+    model = boosters[kind]
     wanted = churn[["age", "balance"]]
     # An ONNX graph of two columns knows how many they are, so it cannot leave out a label.
     extra = churn.drop(columns="churn") if kind.startswith("onnx") else churn
@@ -117,8 +118,8 @@ def test_names_decide_the_order_and_spaces_do_not_matter(churn) -> None:
 
 
 @pytest.mark.finding("newcomer B4")
-def test_a_model_of_so_many_columns_says_which_cannot_be_told(churn) -> None:
-    graph = boosters(churn)["onnx of two columns"]
+def test_a_model_of_so_many_columns_says_which_cannot_be_told(churn, boosters) -> None:
+    graph = boosters["onnx of two columns"]
     with pytest.raises(PointsError, match=r"takes 2 columns.*--columns"):
         ah.gamma(graph, churn)
 
@@ -186,8 +187,9 @@ def test_a_scale_of_another_length_is_explained(churn, pipeline) -> None:
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_two_columns_of_one_name_are_refused_in_a_line(ending: str, tmp_path: Path) -> None:
     twice = pd.DataFrame(np.eye(3), columns=["a", "b", "a"])
-    with pytest.raises(PointsError, match="several columns are called a: rename"):
-        ah.gamma(np.sum, twice)
+    for data in (twice, pa.Table.from_arrays([pa.array([1.0])] * 2, ["a", "a"])):
+        with pytest.raises(PointsError, match="several columns are called a: rename"):
+            ah.gamma(np.sum, data)
     file = tmp_path / f"twice.{ending}"
     twice.to_csv(file, index=False)
     if ending == "parquet":
