@@ -256,8 +256,8 @@ def _first(points: Any) -> Any:
     return np.asarray(table, dtype=np.float64).reshape(len(table), -1)[:, 0]
 
 
-def main() -> None:
-    """Print how many files of each kind ended how."""
+def main() -> bool:
+    """Print how many files of each kind ended how; whether none ended badly."""
     parser = argparse.ArgumentParser(description="Damaged and hostile files, counted.")
     trusted = [f"{name} trusted" for name in NATIVE]
     parser.add_argument("loaders", nargs="*", help=f"of {', '.join([*LOADERS, *trusted])}")
@@ -267,13 +267,16 @@ def main() -> None:
     asked = parser.parse_args()
     if asked.worker:
         _work()
-        return
+        return True
     with tempfile.TemporaryDirectory() as folder:
         files = written(Path(folder), asked.loaders or LOADERS, asked.count, asked.seed)
         print(f"{'loader':16}" + "".join(f"{name:>11}" for name in OUTCOMES))
-        for loader, outcomes in counted(files).items():
+        found = counted(files)
+        for loader, outcomes in found.items():
             print(f"{loader:16}" + "".join(f"{outcomes[name]:11}" for name in OUTCOMES))
+    faults = [sum(each.values()) - each["read"] - each["refused"] for each in found.values()]
+    return not any(faults)
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(0 if main() else 1)
