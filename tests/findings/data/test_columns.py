@@ -244,3 +244,10 @@ def test_a_frame_keeps_its_index(churn, pipeline) -> None:
 def test_a_reference_without_the_label_is_measured_at(churn, pipeline) -> None:
     found = ah.compare({"m": pipeline}, churn[:60], reference=churn[60:].drop(columns="churn"))
     assert "reference" in found.places("m")
+
+
+@pytest.mark.finding("newcomer B4")
+def test_a_monitor_moves_what_the_model_reads_and_segments_by_what_it_does_not(churn, pipeline):
+    watch = ah.Monitor(pipeline, churn, segment="churn")
+    assert watch.sight.columns == ("age", "balance")
+    assert watch.update(churn[:20]).alarm is False
