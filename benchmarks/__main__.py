@@ -11,6 +11,7 @@ from benchmarks import (
     images,
     llm,
     memory,
+    mutations,
     overhead,
     report,
     service,
@@ -21,7 +22,7 @@ from benchmarks import (
 def main() -> int:
     parts = (
         *(overhead, cost, memory, images, comparison, differences),
-        *(report, spade, clever, drift, llm, service),
+        *(report, spade, clever, drift, llm, mutations, service),
     )
     met = [part.main() for part in parts]
     return 0 if all(met) else 1

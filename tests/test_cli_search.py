@@ -93,7 +93,7 @@ def test_a_row_as_json(folder):
 def test_mistakes_are_named(folder):
     done = run(folder, "explain", *TABLE, "--row", "150", code=1)
     assert "rows 0 to 149" in done.stderr
-    done = run(folder, "search", "mine:halves", code=1)
+    done = run(folder, "search", "mine:halves", code=2)
     assert "--data" in done.stderr
 
 
@@ -118,6 +118,6 @@ def test_least_stable_first_whatever_is_asked(folder):
 
 
 def test_nstep_says_what_to_do_next(folder):
-    assert "give --data" in run(folder, "nstep", "model.joblib", code=1).stderr
+    assert "--data" in run(folder, "nstep", "model.joblib", code=2).stderr
     ever = ("--event", "ever")
     assert "takes 'drift'" in run(folder, "nstep", *TABLE, *ever, code=1).stderr

@@ -60,7 +60,7 @@ def test_rough(assert_harmonic):
     done.stdout.fnmatch_lines(
         [
             "mean gamma 0.* ± 0.* is surely above 0.02 (at least 0.* at 95% confidence)",
-            "<gamma * over 100 points, * queries, radius 0.3>",
+            "<gamma * over 100 points, * queries, radius 0.3; moved a, b, c; held none>",
             "largest:",
             "  row *: 0.* ± 0.* at a=*, b=*, c=*",
         ]

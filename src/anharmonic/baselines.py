@@ -6,7 +6,7 @@ or "small" as for a margin; `fragility` turns them all the same way.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, NamedTuple, TypedDict, Unpack, cast
@@ -47,6 +47,7 @@ class Arguments(TypedDict, total=False):
     output: Any
     scale: ArrayLike | Literal["auto"] | None
     reference: Any
+    moving: Sequence[str | int] | None
     bounds: Any
     batch_size: int | None
     seed: int
@@ -231,7 +232,10 @@ def _sphere(
     asked = models.as_model(model, output=given.get("output"))
     seed = given.get("seed", 0)
     region, units, known = scaled(
-        as_region(points), given.get("scale", "auto"), given.get("reference")
+        as_region(points, given.get("moving")),
+        given.get("scale", "auto"),
+        given.get("reference"),
+        [asked],
     )
     # Without neighbours there is no distance to know.
     reach, distance = (

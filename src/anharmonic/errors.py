@@ -134,7 +134,7 @@ def first_line(problem: BaseException) -> str:
     return (str(problem).splitlines() or [type(problem).__name__])[0]
 
 
-def listed(rows: Sequence[int], most: int = 5) -> str:
-    """Name a few row numbers: `3, 8, 12 … (40 in all)`."""
+def listed(rows: Sequence[object], most: int = 5) -> str:
+    """Name a few rows or columns: `3, 8, 12 … (40 in all)`."""
     shown = ", ".join(str(row) for row in rows[:most])
     return shown if len(rows) <= most else f"{shown} … ({len(rows)} in all)"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -53,6 +53,7 @@ def gamma(
     reduction: Reduction | None = None,
     scale: ArrayLike | Literal["auto"] | None = "auto",
     reference: Any = None,
+    moving: Sequence[str | int] | None = None,
     bounds: Any = None,
     budget: int | None = None,
     tolerance: float | None = None,
@@ -69,6 +70,8 @@ def gamma(
     - `radius`: in scaled units; "auto" is the median nearest-neighbour distance of the
       `reference` (or the points). `scale`: "auto" divides each feature by its standard
       deviation there, None keeps raw units, numbers are used as they are.
+    - `moving`: the columns that may move. If not told, the numeric ones that the model reads,
+      where it knows, and otherwise all but an index and ids; `settings` says which.
     - `ball`: "auto" (pairs or singles, by what a few points say; "auto pairs" does not ask),
       a name (`balls.NAMES`, " pairs" after it for reflections) or a ball. Each of the
       `rotations` turns is an independent random copy; 0 takes the ball as it is.
@@ -92,7 +95,7 @@ def gamma(
     """
     _checked(rotations, directions, budget, tolerance, noise, batch_size)
     asked = models.as_model(model, output=output)
-    region, units, known = scaled(as_region(points), scale, reference)
+    region, units, known = scaled(as_region(points, moving), scale, reference, [asked])
     reach, distance = radius_of(radius, known, units, seed)
     question, chunk = question_about(asked, region, batch_size)
     sphere = Sphere(
@@ -131,7 +134,7 @@ def gamma(
             question, map = sphere.question.in_lanes()
             sphere = replace(sphere, question=question)
         _run(sphere, ledger, allowance, settings, map, progress)
-    return ledger.scores(settings)
+    return replace(ledger.scores(settings), index=region.index)
 
 
 def _described(sphere: Sphere, probe: Probe) -> dict[str, Any]:

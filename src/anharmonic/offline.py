@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,6 +19,7 @@ import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import ArrayLike
 
+from anharmonic.columns import is_index
 from anharmonic.errors import InputError, OutputError
 from anharmonic.files import read_data, whole_file
 from anharmonic.meanvalue import gamma
@@ -106,6 +107,7 @@ def plan(
     rotations: int = 4,
     scale: ArrayLike | Literal["auto"] | None = "auto",
     reference: Any = None,
+    moving: Sequence[str | int] | None = None,
     bounds: Any = None,
     seed: int = 0,
 ) -> Path:
@@ -114,7 +116,7 @@ def plan(
     The arguments are `gamma`'s. A ball that asks the model first cannot be planned, so "auto"
     means "auto pairs"; neither can budgets and tolerances.
     """
-    region = as_region(data)
+    region = as_region(data, moving)
     fixed = "auto pairs" if ball == "auto" else ball
     with whole_file(path) as temporary, _Writer(temporary) as writer:
         scores = gamma(
@@ -141,11 +143,13 @@ def collect(
     *,
     output: Any = None,
     reduction: Reduction | None = None,
+    say: Callable[[str], None] | None = None,
 ) -> Scores:
     """Scores from a plan and its answers: a Parquet or CSV file, a DataFrame or an array.
 
-    Answers stand in the order of the queries, or carry their `query` numbers. One column of
-    text is taken as class labels.
+    Answers stand in the order of the queries, or carry their `query` numbers. Features that stand
+    beside them, and an index, are no answers, and must be in that order as well. One column of
+    text is taken as class labels. `say` hears of what had to be assumed.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -155,7 +159,7 @@ def collect(
         planned = pq.read_table(queries)
     except (pa.ArrowInvalid, FileNotFoundError, KeyError, ValueError) as problem:
         raise InputError(f"{queries} is no plan: make one with anharmonic gamma plan") from problem
-    outputs, classes = _answers(answers, about["queries"])
+    outputs, classes = _answers(answers, planned, say)
     each = about["queries"] // about["points"]
     centres = planned.drop_columns("query").take(np.arange(0, about["queries"], each))
     model = as_model(
@@ -177,10 +181,13 @@ def collect(
     )
 
 
-def _answers(answers: Any, wanted: int) -> tuple[Array, tuple[object, ...] | None]:
+def _answers(
+    answers: Any, planned: Any, say: Callable[[str], None] | None
+) -> tuple[Array, tuple[object, ...] | None]:
     """Answers as an array in the order of the queries, and the classes where they are text."""
+    wanted = planned.num_rows
     if isinstance(answers, str | os.PathLike):
-        answers = read_data(answers)
+        answers = read_data(answers, say)
     native = nw.from_native(answers, eager_only=True, pass_through=True)
     if isinstance(native, nw.DataFrame):
         if "query" in native.columns:
@@ -188,8 +195,9 @@ def _answers(answers: Any, wanted: int) -> tuple[Array, tuple[object, ...] | Non
             numbers = native["query"].to_numpy()
             if len(numbers) == wanted and not np.array_equal(numbers, np.arange(wanted)):
                 raise OutputError("query numbers repeat or are missing: answer each one once")
-            native = native.drop("query")
-        answers = native.to_numpy()
+        elif say is not None:
+            say("the answers have no column query: they are taken in the order of the plan")
+        answers = _outputs_alone(native, planned).to_numpy()
     array = np.asarray(answers)
     if array.ndim == 0 or len(array) != wanted:
         raise OutputError(
@@ -201,3 +209,19 @@ def _answers(answers: Any, wanted: int) -> tuple[Array, tuple[object, ...] | Non
         if labels.shape[1] == 1 and isinstance(labels[0, 0], str):
             return labels[:, 0], tuple(sorted(set(labels[:, 0].tolist())))
     return array, None
+
+
+def _outputs_alone(native: nw.DataFrame[Any], planned: Any) -> nw.DataFrame[Any]:
+    """The table without an index and without the questions, whose order must be the plan's."""
+    beside = [name for name in native.columns if name in planned.column_names and name != "query"]
+    for name in beside if len(native) == planned.num_rows else ():
+        here, there = native[name].to_numpy(), planned[name].to_numpy(zero_copy_only=False)
+        numbers = here.dtype.kind in "iuf" and there.dtype.kind in "iuf"
+        # A file of text keeps fewer digits than the plan.
+        if not np.all(np.isclose(here, there, equal_nan=True) if numbers else here == there):
+            raise OutputError(
+                f"the answers stand beside other questions than the plan's (column {name}): keep "
+                "the order of the queries, or their query numbers"
+            )
+    index = [name for name in native.columns if is_index(name)]
+    return native.drop([*beside, *index, *(["query"] if "query" in native.columns else [])])

@@ -19,13 +19,15 @@ from array_api_compat import (
     is_torch_array,
     to_device,
 )
+from narwhals.exceptions import DuplicateError
 from numpy.typing import ArrayLike
 
+from anharmonic.columns import is_id, is_index, repeated, shown
 from anharmonic.errors import PointsError, SettingsError, listed
 from anharmonic.protocols import Array, Floats, Integers
 from anharmonic.randomness import generator
 
-__all__ = ["Region", "as_region", "grid", "hull", "points", "window"]
+__all__ = ["Region", "as_region", "grid", "hull", "points", "require_finite", "window"]
 
 DELAUNAY_DIMENSIONS = 5
 DELAUNAY_POINTS = 5_000
@@ -37,7 +39,8 @@ class Region:
 
     `values` (points, n) holds the coordinates that move, whatever the points came as.
     `columns` names them (or numbers them, for arrays) and `still` those that stay. `shape` is
-    that of one point, for arrays.
+    that of one point, for arrays. What moves is `settled` when somebody has said so or the model
+    has been asked; until then it is all that may be a feature.
     """
 
     kind: str
@@ -47,6 +50,7 @@ class Region:
     still: tuple[str, ...] = ()
     shape: tuple[int, ...] = ()
     volume: float | None = None
+    settled: bool = False
 
     def __len__(self) -> int:
         return int(self.values.shape[0])
@@ -72,6 +76,11 @@ class Region:
         wide = int(np.prod(self.shape))
         return self.columns if not self.still else tuple(str(index) for index in range(wide))
 
+    @property
+    def index(self) -> Any:
+        """The rows' labels, of a pandas frame."""
+        return getattr(self.source.to_native(), "index", None) if self.is_table else None
+
     def restored(self, moved: Array, rows: Integers) -> Array:
         """Moved coordinates (queries, n) of the given rows, in the form the model knows."""
         if self.is_table:
@@ -85,28 +94,43 @@ class Region:
         listed = indices.tolist()
         return replace(self, source=self.source[listed], values=self.values[listed])
 
+    @property
+    def numeric(self) -> tuple[str, ...]:
+        """Columns that could move."""
+        if not self.is_table:
+            return self.names
+        return tuple(name for name in self.names if self.source[name].dtype.is_numeric())
+
     def holding(self, still: Sequence[str]) -> Region:
         """The same region with some columns held still."""
-        if not still:
+        return self.along([name for name in self.columns if name not in still]) if still else self
+
+    def along(self, names: Sequence[str]) -> Region:
+        """The same region with just these columns moving, in this order."""
+        if tuple(names) == self.columns:
             return self
-        kept = [index for index, name in enumerate(self.columns) if name not in still]
-        return replace(
-            self,
-            values=self.values[:, kept],
-            columns=tuple(self.columns[index] for index in kept),
-            still=self.still + tuple(still),
-        )
+        if set(names) <= set(self.columns):
+            values = self.values[:, [self.columns.index(name) for name in names]]
+        elif self.is_table:
+            values = _numbers(self.source, names)
+        else:
+            values = self.source[:, [self.names.index(name) for name in names]]
+        still = tuple(name for name in (*self.still, *self.columns) if name not in names)
+        return replace(self, values=values, columns=tuple(names), still=still)
 
 
-def as_region(data: Any) -> Region:
-    """A region as it is; anything else as `points`."""
-    return data if isinstance(data, Region) else points(data)
+def as_region(data: Any, moving: Sequence[str | int] | None = None) -> Region:
+    """A region as it is, or with only some columns `moving`; anything else as `points`."""
+    if not isinstance(data, Region):
+        return points(data, moving)
+    return data if moving is None else _moving_only(data, [str(name) for name in moving])
 
 
 def points(data: Any, moving: Sequence[str | int] | None = None) -> Region:
     """Points given one by one: an array (points, …), a tensor, or a DataFrame.
 
-    In a table numeric columns move and all others stay; `moving` names the ones that may.
+    In a table numeric columns move, but for an index and ids, and all others stay; a model that
+    knows its inputs narrows that to what it reads. `moving` names the columns that may instead.
 
     >>> points([[1.0, 2.0], [3.0, 4.0]], moving=[0]).still
     ('1',)
@@ -170,6 +194,7 @@ def hull(data: Any, count: int, seed: int = 0, method: str = "auto") -> Region:
         raise SettingsError(
             f"a hull has numbers only: drop {', '.join(source.still)} or measure at points"
         )
+    require_finite(source, "data")
     values = host(source.values)
     many, dimension = values.shape
     if many < dimension + 1:
@@ -225,21 +250,24 @@ def host(array: Array) -> Floats:
 
 
 def _region(kind: str, data: Any, moving: Sequence[str | int] | None) -> Region:
-    native = nw.from_native(data, eager_only=True, pass_through=True)
-    region = (
-        _from_table(kind, native, moving)
-        if isinstance(native, nw.DataFrame)
-        else _from_array(kind, data, moving)
-    )
+    try:
+        native = nw.from_native(data, eager_only=True, pass_through=True)
+    except DuplicateError:
+        twice = repeated(list(getattr(data, "column_names", None) or data.columns))
+        raise PointsError(f"several columns are called {shown(twice)}: rename them") from None
+    is_table = isinstance(native, nw.DataFrame)
+    region = _from_table(kind, native) if is_table else _from_array(kind, data)
     if not len(region):
         raise PointsError("there are no points: give at least one row")
-    if not region.dimension:
+    if moving is not None:
+        region = _moving_only(region, [str(name) for name in moving])
+    # Which columns of a table move may be up to the model.
+    if not (region.dimension or is_table):
         raise PointsError("no column can move: numeric columns are needed, or name some in moving=")
-    _finite(region)
     return region
 
 
-def _from_array(kind: str, data: ArrayLike, moving: Sequence[str | int] | None) -> Region:
+def _from_array(kind: str, data: ArrayLike) -> Region:
     array: Array = data
     if not is_torch_array(data):
         try:
@@ -257,41 +285,52 @@ def _from_array(kind: str, data: ArrayLike, moving: Sequence[str | int] | None) 
         )
     flat = array.reshape((array.shape[0], int(np.prod(array.shape[1:]))))
     names = tuple(str(index) for index in range(flat.shape[1]))
-    region = Region(kind, flat, flat, names, shape=tuple(int(size) for size in array.shape[1:]))
-    return region if moving is None else _moving_only(region, [str(name) for name in moving])
+    return Region(kind, flat, flat, names, shape=tuple(int(size) for size in array.shape[1:]))
 
 
-def _from_table(kind: str, table: Any, moving: Sequence[str | int] | None) -> Region:
-    names = tuple(name for name in table.columns if table[name].dtype.is_numeric())
+def _from_table(kind: str, table: Any) -> Region:
+    numeric = [name for name in table.columns if table[name].dtype.is_numeric()]
+    if not numeric:
+        raise PointsError(
+            f"no column is numeric, so nothing can move: encode some of {shown(table.columns)} "
+            "as numbers"
+        )
+    # A step along a number that merely names a row is a step to nowhere.
+    names = tuple(name for name in numeric if not (is_index(name) or is_id(name)))
     still = tuple(name for name in table.columns if name not in names)
-    values = np.asarray(table.select(names).to_numpy(), dtype=np.float64) if names else None
-    if values is None:
-        raise PointsError("no column is numeric, so nothing can move: encode some as numbers")
-    region = Region(kind, table, values, names, still)
-    return region if moving is None else _moving_only(region, [str(name) for name in moving])
+    return Region(kind, table, _numbers(table, names), names, still)
+
+
+def _numbers(table: Any, names: Sequence[str]) -> Floats:
+    if not names:
+        return np.empty((len(table), 0))
+    return np.asarray(table.select(names).to_numpy(), dtype=np.float64)
 
 
 def _moving_only(region: Region, moving: list[str]) -> Region:
-    unknown = [name for name in moving if name not in region.columns]
+    # A grid's columns may have names of their own, which its array does not know.
+    numeric = region.columns if not region.still else region.numeric
+    unknown = [name for name in moving if name not in numeric]
     if unknown:
-        raise SettingsError(
-            f"cannot move {', '.join(unknown)}: numeric columns are {', '.join(region.columns)}"
-        )
-    return region.holding([name for name in region.columns if name not in moving])
+        raise SettingsError(f"cannot move {shown(unknown)}: numeric columns are {shown(numeric)}")
+    return replace(region.along([name for name in numeric if name in moving]), settled=True)
 
 
-def _finite(region: Region) -> None:
+def require_finite(region: Region, what: str) -> None:
+    """Refuse NaN and infinity in columns that move; `what` the region is, to the reader."""
     values = region.values
     xp = array_namespace(values)
     # One pass without an array of flags: a sum is finite unless something in it is not.
     if is_numpy_array(values) and np.isfinite(np.add.reduce(values, axis=None)):
         return
-    bad = host(xp.any(~xp.isfinite(values), axis=1))
-    rows = np.flatnonzero(bad).tolist()
-    if rows:
+    bad = ~xp.isfinite(values)
+    rows, columns = (np.flatnonzero(host(xp.any(bad, axis=axis))) for axis in (1, 0))
+    if len(rows):
+        names = [region.columns[column] for column in columns.tolist()]
         raise PointsError(
-            f"NaN or infinity in rows {listed(rows)}: drop or fill them, "
-            "or hold the column still with regions.points(…, moving=[…])"
+            f"NaN or infinity in the {what}, in column {shown(names)} of rows "
+            f"{listed(rows.tolist())}: drop or fill them, or hold the column still by naming "
+            "the others in moving= (--moving)"
         )
 
 

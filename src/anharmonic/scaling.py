@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace
 from numpy.typing import ArrayLike
 
+from anharmonic.columns import is_index, shown
 from anharmonic.errors import PointsError, SettingsError
+from anharmonic.models.inputs import Inputs
 from anharmonic.protocols import Array, Floats
 from anharmonic.randomness import generator
-from anharmonic.regions import Region, as_region, host
+from anharmonic.regions import Region, as_region, host, require_finite
 
-__all__ = ["limits", "nearest_distance", "radius_of", "scaled"]
+__all__ = ["limits", "nearest_distance", "radius_of", "read_columns", "scaled"]
 
 FRACTION = 1.0
 """Of the median distance to the nearest neighbour: what told overfit models best in the study."""
@@ -22,22 +26,20 @@ ASKED, AMONG = 100, 20_000
 
 
 def scaled(
-    region: Region, scale: ArrayLike | str | None, reference: Any
+    region: Region, scale: ArrayLike | str | None, reference: Any, models: Sequence[Any] = ()
 ) -> tuple[Region, Floats, Region]:
-    """The region without constant columns, a unit for each column left, and the reference.
+    """What moves of the region, a unit for each such column, and the reference.
 
+    Columns that none of the `models` reads stay, where these know, and so do constant ones.
     "auto" takes the standard deviation in the reference data (the points themselves where
     none are given); an image or a grid is in one unit already; None keeps raw units.
     """
-    known = region if reference is None else as_region(reference)
-    if reference is not None and known.columns != region.columns:
-        wanted = [name for name in known.columns if name not in region.columns]
-        known = known.holding(wanted)
-        if known.columns != region.columns:
-            raise PointsError(
-                f"the reference has columns {', '.join(known.columns) or 'none'} and the points "
-                f"{', '.join(region.columns)}: give both the same numeric columns"
-            )
+    region = _read_by(region, models)
+    require_finite(region, "points")
+    known = region
+    if reference is not None:
+        known = _alike(as_region(reference), region)
+        require_finite(known, "reference")
     if scale is None or (isinstance(scale, str) and scale == "auto" and region.one_unit):
         return region, np.ones(region.dimension), known
     if isinstance(scale, str):
@@ -47,14 +49,51 @@ def scaled(
     units = np.asarray(scale, dtype=np.float64)
     if units.shape not in ((), (1,), (region.dimension,)):
         raise SettingsError(
-            f"scale has {units.size:,} numbers and {region.dimension:,} columns move "
-            f"({', '.join(region.columns[:5])}{', …' * (region.dimension > 5)}): give one number "
-            "for each, or one for all"
+            f"scale has the shape {units.shape} and {region.dimension} columns move "
+            f"({shown(region.columns)}): give one number, or one for each of these"
         )
     units = np.broadcast_to(units, (region.dimension,)).copy()
     if not (np.isfinite(units).all() and (units > 0).all()):
         raise SettingsError("scale must be positive and finite: hold a column still instead of 0")
     return region, units, known
+
+
+def read_columns(region: Region, models: Sequence[Any]) -> set[str] | None:
+    """The columns of a table that any of the models reads, where all of them know."""
+    known = [getattr(model, "inputs", None) for model in models]
+    inputs = [each for each in known if isinstance(each, Inputs)]
+    if not (region.is_table and inputs) or len(inputs) < len(known):
+        return None
+    return {name for each in inputs for name in each.read(region.source)}
+
+
+def _read_by(region: Region, models: Sequence[Any]) -> Region:
+    """The region with what the models read moving, unless somebody has said what moves."""
+    if not (region.settled or region.kind == "grid"):
+        read = read_columns(region, models)
+        if read is not None:
+            # An index that a model was fitted to is still the number of a row.
+            moving = [name for name in region.numeric if name in read and not is_index(name)]
+            region = region.along(moving)
+        region = replace(region, settled=bool(models))
+    if not region.dimension:
+        raise PointsError(
+            f"no column can move ({shown(region.still)} stay): numbers that the model reads are "
+            "needed, or name some in moving= (--moving)"
+        )
+    return region
+
+
+def _alike(known: Region, region: Region) -> Region:
+    """The reference, with the same columns moving as in the region."""
+    there = known.columns if not known.still else known.numeric
+    missing = [name for name in region.columns if name not in there]
+    if missing or (not known.is_table and len(known.names) != len(region.names)):
+        raise PointsError(
+            f"the reference has columns {shown(there) or 'none'} and the points move along "
+            f"{shown(region.columns)}: give both the same numeric columns"
+        )
+    return replace(known.along(region.columns), settled=region.settled)
 
 
 def _by_spread(region: Region, known: Region) -> tuple[Region, Floats, Region]:

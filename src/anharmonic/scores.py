@@ -15,6 +15,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from anharmonic import tables
+from anharmonic.columns import remark, told
 from anharmonic.errors import SettingsError
 from anharmonic.moments import Estimate, Moments
 from anharmonic.protocols import Floats, Integers
@@ -42,7 +43,8 @@ class Scores:
       its even part), how many had next to none, and how many neighbours had exactly the
       centre's answer; see `resolution`.
 
-    A point that was not finished holds NaN; `complete` says whether there is none.
+    A point that was not finished holds NaN; `complete` says whether there is none. `index` is
+    that of the pandas frame the points came in, if any; it is not saved.
     """
 
     metric: str
@@ -57,6 +59,7 @@ class Scores:
     largest: Floats = field(default_factory=lambda: np.zeros(0))
     flat: Integers = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     same: Integers = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    index: Any = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         for name in CHANGES:
@@ -294,7 +297,7 @@ class Scores:
         missing = "" if self.complete else f", {int(np.isnan(self.values).sum()):,} unfinished"
         return (
             f"<{self.metric} {Estimate(self.mean, self.error)} over {len(self):,} points"
-            f"{missing}, {self.queries:,} queries{where}>"
+            f"{missing}, {self.queries:,} queries{where}{remark(self.settings)}>"
         )
 
     def _repr_html_(self) -> str:
@@ -306,6 +309,7 @@ class Scores:
             "radius": self.settings.get("radius", "–"),
             "ball": self.settings.get("ball", "–"),
             "model": self.settings.get("model", "–"),
+            **told(self.settings),
         }
         return tables.facts(cells)
 
@@ -320,7 +324,10 @@ class Scores:
 
     def to_frame(self, backend: tables.Backend | None = None) -> Any:
         """One row a point, as the first installed of pandas, polars and pyarrow, or as told."""
-        return tables.frame(self.to_arrow(), backend)
+        found = tables.frame(self.to_arrow(), backend)
+        if self.index is not None and hasattr(found, "set_axis"):
+            return found.set_axis(self.index, axis=0)
+        return found
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write Parquet, whole or not at all."""

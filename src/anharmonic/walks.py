@@ -16,6 +16,7 @@ import numpy as np
 from array_api_compat import array_namespace, device
 
 from anharmonic import balls, tables
+from anharmonic.columns import remark, told
 from anharmonic.deviation import Segment, around
 from anharmonic.errors import SettingsError
 from anharmonic.moments import Rate
@@ -253,7 +254,7 @@ class Search:
         return (
             f"<search by {self.settings['climb']}: {int(self.flipped.sum()):,} of {len(self):,} "
             f"points flipped, {self.rate}, in {self.settings['steps']} steps, "
-            f"{int(self.queries.sum()):,} queries{nowhere}{unfinished}>"
+            f"{int(self.queries.sum()):,} queries{nowhere}{unfinished}{remark(self.settings)}>"
         )
 
     def _repr_html_(self) -> str:
@@ -263,6 +264,7 @@ class Search:
             "steps that went nowhere": f"{int(self.stuck.sum()):,}",
             "queries": f"{int(self.queries.sum()):,}",
             **{name: self.settings[name] for name in ("climb", "ball", "radius", "model")},
+            **told(self.settings),
         }
         return tables.facts(cells)
 

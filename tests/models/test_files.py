@@ -80,16 +80,16 @@ def test_native_boosters(points, target, tmp_path) -> None:
     xgb = xgboost.XGBClassifier(n_estimators=4).fit(points, target)
     for suffix in (".ubj", ".json"):
         xgb.save_model(tmp_path / f"xgb{suffix}")
-        model = as_model(tmp_path / f"xgb{suffix}")
+        model = as_model(tmp_path / f"xgb{suffix}", trust=True)
         assert (model.name, model.kind) == ("xgb", "probability")
         np.testing.assert_allclose(model(points), xgb.predict_proba(points), rtol=1e-6)
     light = lightgbm.LGBMClassifier(n_estimators=4, verbose=-1).fit(points, target)
     light.booster_.save_model(tmp_path / "light.txt")
-    model = as_model(tmp_path / "light.txt")
+    model = as_model(tmp_path / "light.txt", trust=True)
     np.testing.assert_allclose(model(points), light.predict_proba(points), rtol=1e-12)
     cat = catboost.CatBoostClassifier(iterations=4, verbose=False, allow_writing_files=False)
     cat.fit(points, target).save_model(str(tmp_path / "cat.cbm"))
-    model = as_model(tmp_path / "cat.cbm")
+    model = as_model(tmp_path / "cat.cbm", trust=True)
     np.testing.assert_allclose(model(points), cat.predict_proba(points), rtol=1e-12)
 
 

@@ -176,7 +176,7 @@ def test_a_table_feeds_one_input_a_column(table, bought) -> None:
     assert model.kind == "probability"
     np.testing.assert_allclose(model(table), fitted.predict_proba(small), atol=1e-5)
     np.testing.assert_array_equal(model(pl.DataFrame(table)), model(table))
-    with pytest.raises(PointsError, match="takes a column 'colour'"):
+    with pytest.raises(PointsError, match="reads colour, and the points have no such column"):
         model(table.drop(columns="colour"))
     with pytest.raises(PointsError, match="pass points as a DataFrame"):
         model(np.zeros((2, 3)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal
 
@@ -35,6 +35,7 @@ def adversarial_search(
     stop: bool = True,
     scale: ArrayLike | Literal["auto"] | None = "auto",
     reference: Any = None,
+    moving: Sequence[str | int] | None = None,
     output: Any = None,
     resume: Search | None = None,
     seed: int = 0,
@@ -79,6 +80,7 @@ def adversarial_search(
         grid=grid,
         scale=scale,
         reference=reference,
+        moving=moving,
         output=output,
         seed=seed,
         batch_size=batch_size,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal, TypedDict, Unpack
 
 import numpy as np
@@ -33,6 +34,7 @@ class StepArguments(TypedDict, total=False):
     grid: ArrayLike | None
     scale: ArrayLike | Literal["auto"] | None
     reference: Any
+    moving: Sequence[str | int] | None
     output: Any
     seed: int
     batch_size: int | None
@@ -51,7 +53,10 @@ def set_out(
     )
     asked = models.as_model(model, output=output)
     region, units, known = scaled(
-        as_region(points), arguments.get("scale", "auto"), arguments.get("reference")
+        as_region(points, arguments.get("moving")),
+        arguments.get("scale", "auto"),
+        arguments.get("reference"),
+        [asked],
     )
     reach, distance = radius_of(arguments.get("radius", "auto"), known, units, seed)
     stride = Stride(

@@ -15,31 +15,34 @@ from rich.markup import escape
 from anharmonic.cli.junit import write_error, write_verdicts
 from anharmonic.cli.measure import keep
 from anharmonic.cli.options import (
+    BatchSize,
     Bounds,
     Columns,
-    Count,
     Data,
+    Directions,
     Drop,
     Json,
     ModelOption,
     Moving,
     Out,
     OutputOption,
+    Processes,
     Reduction,
     Reference,
-    chosen,
+    Threads,
     executor,
     load,
     number,
     pair,
+    points_data,
     radius_value,
     reference_data,
     scale_value,
     split,
 )
 from anharmonic.cli.show import plain, progress_bar
+from anharmonic.columns import remark
 from anharmonic.errors import ModelError, SettingsError
-from anharmonic.files import read_data
 from anharmonic.gate import Verdict, below, no_worse
 from anharmonic.meanvalue import gamma
 from anharmonic.regions import points
@@ -70,7 +73,7 @@ def check_command(
     junit: Annotated[Path | None, typer.Option(help="Write JUnit XML here.")] = None,
     radius: Annotated[str | None, typer.Option(help='In scaled units, or "auto".')] = None,
     ball: Annotated[str | None, typer.Option(help="As for anharmonic gamma.")] = None,
-    directions: Count = None,
+    directions: Directions = None,
     rotations: Annotated[int | None, typer.Option(min=2, help="Independent copies.")] = None,
     output: OutputOption = None,
     reduction: Reduction = None,
@@ -81,10 +84,10 @@ def check_command(
     drop: Drop = None,
     moving: Moving = None,
     budget: Annotated[int | None, typer.Option(help="Queries in all.")] = None,
-    seed: int | None = None,
-    batch_size: Count = None,
-    threads: Count = None,
-    processes: Count = None,
+    seed: Annotated[int | None, typer.Option(help="Of all that is random.")] = None,
+    batch_size: BatchSize = None,
+    threads: Threads = None,
+    processes: Processes = None,
     trust: Annotated[bool, typer.Option(help="Allow files that run code when read.")] = False,
     out: Out = None,
     as_json: Json = False,
@@ -116,7 +119,7 @@ def check_command(
                 arguments["scale"] = scale_value(scale)
             found = _measured(
                 _asked(source, model, output, trust, before),
-                _region(data, columns, drop, moving, before),
+                _region(data, columns, drop, moving, reference, before),
                 before,
                 cast(MeasureArguments, arguments | {"map": executor(threads, processes)}),
                 out,
@@ -157,12 +160,17 @@ def _asked(
 
 
 def _region(
-    data: Path | None, columns: str | None, drop: str | None, moving: str | None, before: Any
+    data: Path | None,
+    columns: str | None,
+    drop: str | None,
+    moving: str | None,
+    reference: Path | None,
+    before: Any,
 ) -> Any:
     """The points, in the baseline's columns unless told otherwise."""
     if data is None:
         raise SettingsError("give --data with the model, or --scores")
-    table = chosen(read_data(data), columns, drop)
+    table = points_data(data, columns, drop, reference)
     if before is None:
         return points(table, moving=split(moving))
     known = before.settings.get("columns", []), before.settings.get("still", [])
@@ -208,4 +216,5 @@ def _show(found: Scores, verdicts: list[Verdict], as_json: bool) -> None:
     for verdict in verdicts:
         mark = "[green]passed[/]" if verdict.passed else "[bold red]failed[/]"
         console.print(f"{mark} {escape(verdict.criterion)}: {escape(verdict.sentence)}")
-    console.print(f"{len(found):,} points, {found.queries:,} queries", style="dim")
+    line = f"{len(found):,} points, {found.queries:,} queries{remark(found.settings)}"
+    console.print(escape(line), style="dim")

@@ -18,23 +18,26 @@ from anharmonic.cli.options import (
     Count,
     Drop,
     Json,
+    Moving,
     OneModel,
     Out,
     OutputOption,
     Radius,
     Reference,
     Scale,
+    Seed,
     Trust,
-    chosen,
     load,
     numbers,
     pair,
+    points_data,
     radius_value,
     reference_data,
     scale_value,
+    split,
 )
 from anharmonic.cli.show import plain, progress_bar
-from anharmonic.files import read_data
+from anharmonic.columns import told
 from anharmonic.lipschitz import CleverScores, clever
 from anharmonic.moments import Estimate
 
@@ -62,7 +65,8 @@ def clever_command(
     count: Count = None,
     columns: Columns = None,
     drop: Drop = None,
-    seed: int = 0,
+    moving: Moving = None,
+    seed: Seed = 0,
     trust: Trust = False,
     out: Out = None,
     as_json: Json = False,
@@ -71,7 +75,8 @@ def clever_command(
     with progress_bar(quiet=as_json) as progress:
         scores = clever(
             load(model, output, trust),
-            chosen(read_data(data), columns, drop),
+            points_data(data, columns, drop, reference),
+            moving=split(moving),
             norm=norm,
             radius=radius_value(radius),
             targets=_targets(targets),
@@ -116,6 +121,7 @@ def _show(scores: CleverScores) -> None:
         "mean bound": str(Estimate(scores.mean, scores.error)),
         "norm": str(known["norm"]),
         "radius": f"{known['radius']:.4g}, no bound is larger ({scores.capped.sum():,} are it)",
+        **told(known),
         "points": f"{measured:,} of {len(scores):,}",
         "masked (no gradient)": f"{int(scores.masked.sum()):,}",
         "samples a point": f"{known['blocks']} blocks of {known['block_size']}",
@@ -123,7 +129,7 @@ def _show(scores: CleverScores) -> None:
         "queries": f"{scores.queries:,}, {known['gradients']:,} gradients ({known['slopes']})",
     }
     for name, cell in cells.items():
-        table.add_row(name, cell)
+        table.add_row(name, escape(cell))
     console.print(table)
     low, high = scores.intervals()
     worst = Table(title="nearest to an attack")

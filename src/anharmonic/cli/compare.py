@@ -16,19 +16,20 @@ from anharmonic.cli.options import (
     Ball,
     Bounds,
     Columns,
-    Count,
-    Data,
+    Directions,
     Drop,
     Json,
     Moving,
     NamedModels,
     OutputOption,
     Place,
+    Points,
     Radius,
     Reduction,
     Reference,
     Rotations,
     Scale,
+    Seed,
     Trust,
     Where,
     number,
@@ -38,6 +39,7 @@ from anharmonic.cli.options import (
 )
 from anharmonic.cli.several import asked, explained
 from anharmonic.cli.show import command_line, plain
+from anharmonic.columns import remark
 from anharmonic.comparison import Comparison, compare
 from anharmonic.moments import Estimate
 
@@ -46,11 +48,11 @@ __all__ = ["compare_command", "show_comparison"]
 
 def compare_command(
     models: NamedModels,
-    data: Data = None,
+    data: Points,
     region: Place = Where.auto,
     radius: Radius = "auto",
     ball: Ball = "auto pairs",
-    directions: Count = None,
+    directions: Directions = None,
     rotations: Rotations = 4,
     output: OutputOption = None,
     reduction: Reduction = None,
@@ -63,7 +65,7 @@ def compare_command(
     equivalence: Annotated[
         float, typer.Option(help="Models this share apart at most are called the same.")
     ] = 0.10,
-    seed: int = 0,
+    seed: Seed = 0,
     trust: Trust = False,
     page: Annotated[Path | None, typer.Option("--report", help="Write an HTML report.")] = None,
     as_json: Json = False,
@@ -112,6 +114,8 @@ def show_comparison(found: Comparison, as_json: bool) -> None:
         return
     console = Console()
     console.print(_ranking(found))
+    about = remark(next(iter(found.scores.values())).settings, always=True)
+    console.print(escape(about), highlight=False, soft_wrap=True, style="dim")
     for each in found.differences:
         console.print(escape(str(each)), highlight=False, style="" if each.real else "dim")
 

@@ -15,28 +15,30 @@ from anharmonic import plots
 from anharmonic.cli.options import (
     Bounds,
     Columns,
-    Data,
     Drop,
     Grid,
     Json,
     Moving,
     OneModel,
     OutputOption,
+    Points,
     Radius,
     Reference,
     Scale,
+    Seed,
     Trust,
-    chosen,
     load,
     pair,
+    points_data,
     radius_value,
     reference_data,
     scale_value,
     split,
 )
+from anharmonic.columns import remark
 from anharmonic.errors import SettingsError
 from anharmonic.explanation import Explanation, explain
-from anharmonic.files import read_data, whole_file
+from anharmonic.files import whole_file
 from anharmonic.regions import points
 
 __all__ = ["explain_command"]
@@ -46,7 +48,7 @@ SHOWN = 8
 
 def explain_command(
     model: OneModel,
-    data: Data = None,
+    data: Points,
     row: Annotated[int, typer.Option(min=0, help="Which row of the data, from 0.")] = 0,
     radius: Radius = "auto",
     steps: Annotated[int, typer.Option(min=1, help="Steps to the nearest other class.")] = 50,
@@ -59,16 +61,14 @@ def explain_command(
     columns: Columns = None,
     drop: Drop = None,
     moving: Moving = None,
-    seed: int = 0,
+    seed: Seed = 0,
     trust: Trust = False,
     html: Annotated[Path | None, typer.Option(help="Write a page with a picture here.")] = None,
     as_json: Json = False,
 ) -> None:
     """Explain the model's answer at one row; scale and radius come from all of the data."""
-    if data is None:
-        raise SettingsError("give --data, or see: anharmonic explain --help")
     asked = load(model, output, trust)
-    region = points(chosen(read_data(data), columns, drop), moving=split(moving))
+    region = points(points_data(data, columns, drop, reference), moving=split(moving))
     if row >= len(region):
         raise SettingsError(f"there is no row {row}: the data have rows 0 to {len(region) - 1}")
     found = explain(
@@ -93,7 +93,7 @@ def explain_command(
         console.print(escape(sentence))
     if found.contributions is not None:
         console.print(_table(found))
-    console.print(f"{found.queries:,} queries")
+    console.print(escape(f"{found.queries:,} queries{remark(found.settings)}"))
 
 
 def _table(found: Explanation) -> Table:

@@ -9,27 +9,31 @@ import typer
 
 from anharmonic.cli.options import (
     Ball,
+    BatchSize,
     Bounds,
     Columns,
-    Count,
     Data,
+    Directions,
     Drop,
     Json,
     ModelOption,
     Moving,
     Out,
     OutputOption,
+    Processes,
     Radius,
     Reduction,
     Reference,
     Rotations,
     Scale,
+    Seed,
+    Threads,
     Trust,
-    chosen,
     executor,
     load,
     number,
     pair,
+    points_data,
     radius_value,
     reference_data,
     scale_value,
@@ -37,7 +41,6 @@ from anharmonic.cli.options import (
 )
 from anharmonic.cli.show import progress_bar, show_scores, tell
 from anharmonic.errors import ModelError, SettingsError
-from anharmonic.files import read_data
 from anharmonic.meanvalue import gamma
 from anharmonic.offline import collect, plan
 from anharmonic.regions import points
@@ -59,7 +62,7 @@ def run(
     data: Data = None,
     radius: Radius = "auto",
     ball: Ball = "auto",
-    directions: Count = None,
+    directions: Directions = None,
     rotations: Rotations = 4,
     output: OutputOption = None,
     reduction: Reduction = None,
@@ -72,10 +75,10 @@ def run(
     budget: Annotated[int | None, typer.Option(help="Queries in all.")] = None,
     tolerance: Annotated[float | None, typer.Option(help="Stop a point this narrow.")] = None,
     noise: Annotated[str, typer.Option(help="include, refuse or ignore.")] = "include",
-    seed: int = 0,
-    batch_size: Count = None,
-    threads: Count = None,
-    processes: Count = None,
+    seed: Seed = 0,
+    batch_size: BatchSize = None,
+    threads: Threads = None,
+    processes: Processes = None,
     trust: Trust = False,
     out: Out = None,
     resume: Annotated[Path | None, typer.Option(help="Unfinished scores to go on from.")] = None,
@@ -87,7 +90,7 @@ def run(
     if model is None or data is None:
         raise SettingsError("give --model and --data, or see: anharmonic gamma --help")
     asked = load(model, output, trust)
-    table = chosen(read_data(data), columns, drop)
+    table = points_data(data, columns, drop, reference)
     try:
         with progress_bar(quiet=as_json) as progress:
             scores = gamma(
@@ -124,7 +127,7 @@ def plan_command(
     out: Annotated[Path, typer.Option(help="The questions, as Parquet.")],
     radius: Radius = "auto",
     ball: Ball = "auto pairs",
-    directions: Count = None,
+    directions: Directions = None,
     rotations: Rotations = 4,
     scale: Scale = "auto",
     reference: Reference = None,
@@ -132,11 +135,11 @@ def plan_command(
     columns: Columns = None,
     drop: Drop = None,
     moving: Moving = None,
-    seed: int = 0,
+    seed: Seed = 0,
 ) -> None:
     """Write every question for a model that runs elsewhere; answer them, then collect."""
     plan(
-        points(chosen(read_data(data), columns, drop), moving=split(moving)),
+        points(points_data(data, columns, drop, reference), moving=split(moving)),
         out,
         ball=ball,
         directions=directions,
@@ -163,7 +166,7 @@ def collect_command(
     as_json: Json = False,
 ) -> None:
     """Turn the answers to a plan into the scores a direct run would have given."""
-    scores = collect(queries, answers, output=number(output), reduction=number(reduction))
+    scores = collect(queries, answers, output=number(output), reduction=number(reduction), say=tell)
     if out is not None:
         scores.save(out)
     show_scores(scores, as_json)

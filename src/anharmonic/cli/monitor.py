@@ -17,16 +17,20 @@ from anharmonic.cli.options import (
     Columns,
     Drop,
     Json,
+    Moving,
     OutputOption,
     Radius,
+    Seed,
     Trust,
     chosen,
     load,
+    names_of,
     number,
     radius_value,
     split,
 )
 from anharmonic.cli.show import command_line, plain, progress_bar, tell
+from anharmonic.columns import shown
 from anharmonic.files import read_data
 from anharmonic.monitor import Monitor, Replay, replay
 from anharmonic.report import write_replay
@@ -65,17 +69,20 @@ def replay_command(
     output: OutputOption = None,
     columns: Columns = None,
     drop: Drop = None,
-    seed: int = 0,
+    moving: Moving = None,
+    seed: Seed = 0,
     trust: Trust = False,
     as_json: Json = False,
 ) -> None:
     """What a monitor would have raised on a recorded stream, when, and because of which points."""
     dropped = ",".join([*(split(drop) or []), *([time] if time else [])]) or None
-    stream = read_data(file)
-    known = read_data(reference)
+    stream, known = read_data(file, tell), read_data(reference, tell)
+    # Either may lack the label, and the reference the time.
+    either = [name for name in names_of(known) if name != time]
     watching = Monitor(
         load(model, output, trust),
-        chosen(known, columns, _there(known, dropped)),
+        chosen(known, columns, dropped, reference, split(dropped) or []),
+        moving=split(moving),
         watch=watch,
         radius=radius_value(radius),
         false_alarms=false_alarms,
@@ -85,10 +92,11 @@ def replay_command(
         directions=directions,
         seed=seed,
     )
+    tell(f"moving {shown(watching.sight.columns)}")
     with progress_bar(quiet=as_json) as progress:
         found = replay(
             watching,
-            chosen(stream, columns, dropped),
+            chosen(stream, columns, dropped, file, either),
             times=None if time is None else _column(stream, time),
             restart=restart,
             progress=progress,
@@ -100,13 +108,6 @@ def replay_command(
         print(json.dumps(plain(found.summary())))
     else:
         _show(found)
-
-
-def _there(table: Any, names: str | None) -> str | None:
-    """Columns to drop that a table has: a reference may lack the label and the time."""
-    has = getattr(table, "columns", None)
-    kept = [name for name in split(names) or [] if has is None or name in list(has)]
-    return ",".join(kept) or None
 
 
 def _column(table: Any, name: str) -> Any:

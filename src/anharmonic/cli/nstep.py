@@ -15,10 +15,9 @@ from rich.table import Table
 from anharmonic.ascent import StepArguments
 from anharmonic.cli.options import (
     Ball,
+    BatchSize,
     Bounds,
     Columns,
-    Count,
-    Data,
     Drop,
     Grid,
     Json,
@@ -26,21 +25,22 @@ from anharmonic.cli.options import (
     OneModel,
     Out,
     OutputOption,
+    Points,
     Radius,
     Reference,
     Scale,
+    Seed,
     Trust,
-    chosen,
     load,
     pair,
+    points_data,
     radius_value,
     reference_data,
     scale_value,
     split,
 )
 from anharmonic.cli.show import plain
-from anharmonic.errors import SettingsError
-from anharmonic.files import read_data
+from anharmonic.columns import remark
 from anharmonic.moments import Estimate
 from anharmonic.regions import points
 from anharmonic.scores import Scores
@@ -69,7 +69,7 @@ class When(StrEnum):
 
 def nstep_command(
     model: OneModel,
-    data: Data = None,
+    data: Points,
     kind: Annotated[
         How,
         typer.Option(
@@ -92,17 +92,15 @@ def nstep_command(
     columns: Columns = None,
     drop: Drop = None,
     moving: Moving = None,
-    seed: int = 0,
-    batch_size: Count = None,
+    seed: Seed = 0,
+    batch_size: BatchSize = None,
     trust: Trust = False,
     out: Out = None,
     as_json: Json = False,
 ) -> None:
     """Tell how likely each decision is to last for some random steps."""
-    if data is None:
-        raise SettingsError("give --data, or see: anharmonic nstep --help")
     asked = load(model, output, trust)
-    region = points(chosen(read_data(data), columns, drop), moving=split(moving))
+    region = points(points_data(data, columns, drop, reference), moving=split(moving))
     arguments: StepArguments = {
         "radius": radius_value(radius),
         "ball": ball,
@@ -130,6 +128,7 @@ def nstep_command(
         return
     console = Console(highlight=False, soft_wrap=True)
     console.print(_table(scores))
+    console.print(escape(remark(scores.settings, always=True)), style="dim")
     if checked is not None:
         console.print(escape(repr(checked)))
 

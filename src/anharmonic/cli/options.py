@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-import sys
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,17 +12,23 @@ import narwhals.stable.v1 as nw
 import typer
 
 from anharmonic import workers
+from anharmonic.cli.importing import folder_last
+from anharmonic.cli.show import tell
+from anharmonic.columns import shown
 from anharmonic.errors import InputError, SettingsError
 from anharmonic.files import read_data
 from anharmonic.models import as_model
+from anharmonic.models.files import PICKLES, is_attribute, load_attribute
 from anharmonic.protocols import Map, Model
 
 __all__ = [
     "Ball",
+    "BatchSize",
     "Bounds",
     "Columns",
     "Count",
     "Data",
+    "Directions",
     "Drop",
     "Grid",
     "Json",
@@ -33,20 +39,26 @@ __all__ = [
     "Out",
     "OutputOption",
     "Place",
+    "Points",
+    "Processes",
     "Radius",
     "Reduction",
     "Reference",
     "Rotations",
     "Scale",
+    "Seed",
+    "Threads",
     "Trust",
     "Where",
     "chosen",
     "executor",
     "load",
     "name_and_value",
+    "names_of",
     "number",
     "numbers",
     "pair",
+    "points_data",
     "radius_value",
     "reference_data",
     "scale_value",
@@ -67,7 +79,11 @@ ModelOption = Annotated[
         help="An .onnx, .skops or .joblib file, module:function, models:/… or a v2 server's URL."
     ),
 ]
-Data = Annotated[Path | None, typer.Option(help="Points: .csv, .parquet, .npy or .npz.")]
+Points = Annotated[Path, typer.Option(help="Points: .csv, .parquet, .npy or .npz.")]
+Data = Annotated[
+    Path | None,
+    typer.Option(help="Points: .csv, .parquet, .npy or .npz. Needed wherever a model is asked."),
+]
 Reference = Annotated[
     Path | None, typer.Option(help="Data the model knows: sets the scale and the radius.")
 ]
@@ -78,7 +94,10 @@ Radius = Annotated[str, typer.Option(help='In scaled units, or "auto".')]
 Ball = Annotated[str, typer.Option(help="auto, simplex, antisimplex, cross, random pairs, …")]
 Columns = Annotated[str | None, typer.Option(help="Columns to read, with commas.")]
 Drop = Annotated[str | None, typer.Option(help="Columns to leave out, such as the label.")]
-Moving = Annotated[str | None, typer.Option(help="Numeric columns that may move; all otherwise.")]
+Moving = Annotated[
+    str | None,
+    typer.Option(help="Columns that may move; if not told, the numeric ones that the model reads."),
+]
 Scale = Annotated[str, typer.Option(help='"auto" (standard deviations) or "raw".')]
 Bounds = Annotated[str | None, typer.Option(help="Keep neighbours within LOW,HIGH.")]
 OutputOption = Annotated[
@@ -87,7 +106,14 @@ OutputOption = Annotated[
 Reduction = Annotated[str | None, typer.Option(help="norm, predicted, angle, or a column.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 Out = Annotated[Path | None, typer.Option(help="Write the scores here, as Parquet.")]
-Count = Annotated[int | None, typer.Option(min=1)]
+Count = Annotated[int | None, typer.Option(min=1, help="How many points; all if not told.")]
+Directions = Annotated[
+    int | None, typer.Option(min=1, help="The most neighbours in one copy of the ball.")
+]
+BatchSize = Annotated[int | None, typer.Option(min=1, help="Rows to ask the model for in a call.")]
+Threads = Annotated[int | None, typer.Option(min=1, help="Ask the model from so many threads.")]
+Processes = Annotated[int | None, typer.Option(min=1, help="Share the work among processes.")]
+Seed = Annotated[int, typer.Option(help="Of all that is random: the same gives the same numbers.")]
 NamedModels = Annotated[list[str], typer.Argument(help="NAME=MODEL, as often as there are models.")]
 Rotations = Annotated[int, typer.Option(min=0, help="Independent copies of the ball.")]
 OneModel = Annotated[
@@ -100,29 +126,65 @@ Trust = Annotated[bool, typer.Option(help="Allow files that run code when read."
 
 def load(source: str, output: str | None, trust: bool) -> Model:
     """The model that text on the command line stands for."""
-    # A module named there may lie beside the data, as for `python -m`.
-    if "" not in sys.path:
-        sys.path.insert(0, "")
-    return as_model(source, output=number(output), trust=trust)
+    asked = number(output)
+    if is_attribute(source) and not Path(source).exists():
+        with folder_last():
+            load_attribute(source)
+    elif trust and Path(source).suffix.lower() in PICKLES:
+        # A pickle names modules as well: those that its classes were defined in.
+        with folder_last():
+            return as_model(source, output=asked, trust=True)
+    return as_model(source, output=asked, trust=trust)
 
 
-def chosen(table: Any, columns: str | None, drop: str | None) -> Any:
-    """A table without the columns that were not asked for."""
+def points_data(
+    path: Path, columns: str | None, drop: str | None, reference: Path | None = None
+) -> Any:
+    """What is in a file, without columns that were not asked for.
+
+    One of two files may lack what is dropped, such as the label.
+    """
+    table = read_data(path, tell)
+    lacking = [name for name in split(drop) or [] if name not in names_of(table)]
+    elsewhere = names_of(read_data(reference)) if lacking and reference is not None else []
+    return chosen(table, columns, drop, path, elsewhere)
+
+
+def reference_data(path: Path | None, columns: str | None, drop: str | None) -> Any:
+    """Reference data, with the same columns as the points."""
+    if path is None:
+        return None
+    return chosen(read_data(path, tell), columns, drop, path, split(drop) or [])
+
+
+def chosen(
+    table: Any,
+    columns: str | None,
+    drop: str | None,
+    path: Path,
+    elsewhere: Sequence[str] = (),
+) -> Any:
+    """A table without the columns that were not asked for; `elsewhere` are known to be dropped."""
     native = nw.from_native(table, eager_only=True, pass_through=True)
     if not isinstance(native, nw.DataFrame):
         if columns or drop:
             raise InputError("--columns and --drop need named columns: give CSV or Parquet")
         return table
     wanted = split(columns) or list(native.columns)
-    missing = [name for name in [*wanted, *(split(drop) or [])] if name not in native.columns]
+    dropped = split(drop) or []
+    asked = [*wanted, *(name for name in dropped if name not in elsewhere)]
+    missing = [name for name in asked if name not in native.columns]
     if missing:
-        raise InputError(f"no column {', '.join(missing)}: there are {', '.join(native.columns)}")
-    return native.select([name for name in wanted if name not in (split(drop) or [])]).to_native()
+        raise InputError(
+            f"{path} has no column {shown(missing)}: there are {shown(native.columns)}"
+        )
+    return native.select([name for name in wanted if name not in dropped]).to_native()
 
 
-def reference_data(path: Path | None, columns: str | None, drop: str | None) -> Any:
-    """Reference data, with the same columns as the points."""
-    return None if path is None else chosen(read_data(path), columns, drop)
+def names_of(table: Any) -> list[str]:
+    """The columns of a table; an array's have no names."""
+    native = nw.from_native(table, eager_only=True, pass_through=True)
+    return list(native.columns) if isinstance(native, nw.DataFrame) else []
 
 
 def split(names: str | None) -> list[str] | None:

@@ -12,8 +12,8 @@ from anharmonic.cli.options import (
     Ball,
     Bounds,
     Columns,
-    Count,
     Data,
+    Directions,
     Drop,
     Moving,
     OutputOption,
@@ -23,11 +23,12 @@ from anharmonic.cli.options import (
     Reference,
     Rotations,
     Scale,
+    Seed,
     Trust,
     Where,
-    chosen,
     number,
     pair,
+    points_data,
     radius_value,
     scale_value,
     split,
@@ -36,7 +37,6 @@ from anharmonic.cli.several import asked, explained
 from anharmonic.cli.show import command_line, tell
 from anharmonic.comparison import GammaArguments, compare, sweep
 from anharmonic.errors import SettingsError
-from anharmonic.files import read_data
 from anharmonic.regions import points
 from anharmonic.scores import Scores
 
@@ -56,7 +56,7 @@ def report_command(
     region: Place = Where.auto,
     radius: Radius = "auto",
     ball: Ball = "auto pairs",
-    directions: Count = None,
+    directions: Directions = None,
     rotations: Rotations = 4,
     output: OutputOption = None,
     reduction: Reduction = None,
@@ -66,7 +66,7 @@ def report_command(
     columns: Columns = None,
     drop: Drop = None,
     moving: Moving = None,
-    seed: int = 0,
+    seed: Seed = 0,
     trust: Trust = False,
 ) -> None:
     """Write one HTML file that needs nothing else: headline, tables, pictures, worst points."""
@@ -74,9 +74,7 @@ def report_command(
     if any(saved):
         if not all(saved) or sweeping:
             raise SettingsError("saved scores make a report by themselves: no models, no --sweep")
-        where = (
-            None if data is None else points(chosen(read_data(data), columns, drop), split(moving))
-        )
+        where = None if data is None else points(points_data(data, columns, drop), split(moving))
         report.write(out, _saved(sources), points=where, title=title, command=command_line())
         tell(f"{out} is written.")
         return

@@ -17,31 +17,32 @@ from anharmonic.ascent import adversarial_search
 from anharmonic.cli.measure import keep
 from anharmonic.cli.options import (
     Ball,
+    BatchSize,
     Bounds,
     Columns,
-    Count,
-    Data,
     Drop,
     Grid,
     Json,
     Moving,
     OneModel,
     OutputOption,
+    Points,
     Radius,
     Reference,
     Scale,
+    Seed,
     Trust,
-    chosen,
     load,
     pair,
+    points_data,
     radius_value,
     reference_data,
     scale_value,
     split,
 )
 from anharmonic.cli.show import plain, progress_bar
+from anharmonic.columns import remark
 from anharmonic.errors import ModelError, SettingsError
-from anharmonic.files import read_data
 from anharmonic.regions import points
 from anharmonic.walks import Search
 
@@ -59,11 +60,11 @@ class Way(StrEnum):
 
 def search_command(
     model: OneModel,
-    data: Data = None,
+    data: Points,
     climb: Annotated[
         list[Way] | None, typer.Option(help="Where to go; several times to compare ways.")
     ] = None,
-    steps: Annotated[int, typer.Option(min=1)] = 25,
+    steps: Annotated[int, typer.Option(min=1, help="The most steps of a walk.")] = 25,
     radius: Radius = "auto",
     ball: Ball = "auto",
     directions: Annotated[int, typer.Option(min=1, help="Neighbours asked for at a step.")] = 20,
@@ -77,21 +78,19 @@ def search_command(
     columns: Columns = None,
     drop: Drop = None,
     moving: Moving = None,
-    seed: int = 0,
-    batch_size: Count = None,
+    seed: Seed = 0,
+    batch_size: BatchSize = None,
     trust: Trust = False,
     out: Annotated[Path | None, typer.Option(help="Write the search here, as Parquet.")] = None,
     resume: Annotated[Path | None, typer.Option(help="An unfinished search to go on from.")] = None,
     as_json: Json = False,
 ) -> None:
     """Walk from each point until its class changes, and count."""
-    if data is None:
-        raise SettingsError("give --data, or see: anharmonic search --help")
     climbs = climb or [Way.margin]
     if resume is not None and len(climbs) > 1:
         raise SettingsError("--resume goes on with one --climb: give the one it was made with")
     asked = load(model, output, trust)
-    region = points(chosen(read_data(data), columns, drop), moving=split(moving))
+    region = points(points_data(data, columns, drop, reference), moving=split(moving))
     found: list[Search] = []
     for each in climbs:
         target = _target(out, each, len(climbs))
@@ -125,7 +124,9 @@ def search_command(
     if as_json:
         print(json.dumps(plain([each.summary() for each in found])))
         return
-    Console(highlight=False).print(_table(found))
+    console = Console(highlight=False)
+    console.print(_table(found))
+    console.print(escape(remark(found[0].settings, always=True)), soft_wrap=True, style="dim")
 
 
 def _target(out: Path | None, climb: Way, many: int) -> Path | None:

@@ -13,17 +13,19 @@ from anharmonic.cli.address import require_free
 from anharmonic.cli.options import (
     Columns,
     Drop,
+    Moving,
     OutputOption,
     Radius,
+    Seed,
     Trust,
-    chosen,
     load,
+    points_data,
     radius_value,
     split,
 )
 from anharmonic.cli.show import tell
+from anharmonic.columns import shown
 from anharmonic.errors import MissingExtra
-from anharmonic.files import read_data
 from anharmonic.monitor import Monitor
 
 __all__ = ["export_command", "serve_command", "service_room"]
@@ -55,11 +57,12 @@ def serve_command(
     output: OutputOption = None,
     columns: Columns = None,
     drop: Drop = None,
+    moving: Moving = None,
     upstream: Annotated[str | None, typer.Option(help="Stand before this v2 server.")] = None,
     webhook: Annotated[str | None, typer.Option(help="Where alarms are posted.")] = None,
     keep_days: Annotated[float | None, typer.Option(help="Forget older events.")] = None,
     keep_megabytes: Annotated[float | None, typer.Option(help="Forget the oldest.")] = None,
-    seed: int = 0,
+    seed: Seed = 0,
     trust: Trust = False,
 ) -> None:
     """Watch a model as a service: points over HTTP, alarms, metrics and a live page.
@@ -79,12 +82,13 @@ def serve_command(
     )
     require_free(port, host)
     asked = load(model, output, trust)
-    points = chosen(read_data(reference), columns, drop)
+    points = points_data(reference, columns, drop)
     with closing(service.Store(store)) as kept:
         tell(f"measuring {len(points):,} reference points …")
         monitor = Monitor(
             asked,
             points,
+            moving=split(moving),
             radius=radius_value(radius),
             false_alarms=false_alarms,
             segment=segment,
@@ -94,6 +98,7 @@ def serve_command(
             seed=seed,
         )
         watched = service.Watch(monitor, points, kept, name or asked.name, version)
+        tell(f"moving {shown(monitor.sight.columns)}")
         tell(f"watching {watched.name}: the page is http://{host}:{port}/ (Ctrl-C stops it)")
         tell(f"points go to POST http://{host}:{port}/v1/observe")
         service.run(service.Service(watched, settings))

@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from anharmonic.cli.options import chosen, load, name_and_value, reference_data, split
+from anharmonic.cli.options import load, name_and_value, points_data, reference_data, split
 from anharmonic.comparison import Comparison
 from anharmonic.errors import SettingsError
 from anharmonic.explanation import Contributions, worst_contributions
-from anharmonic.files import read_data
 from anharmonic.protocols import Model
 from anharmonic.regions import Region, points
 
@@ -47,7 +46,7 @@ def asked(
         raise SettingsError("two models have the same name: give each its own")
     return Asked(
         {name: load(source, output, trust) for name, source in sources.items()},
-        points(chosen(read_data(data), columns, drop), moving=split(moving)),
+        points(points_data(data, columns, drop, reference), moving=split(moving)),
         reference_data(reference, columns, drop),
     )
 

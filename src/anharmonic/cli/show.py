@@ -17,6 +17,7 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn,
 from rich.table import Table
 from rich.text import Text
 
+from anharmonic.columns import told
 from anharmonic.moments import Estimate
 from anharmonic.scores import Scores
 
@@ -91,8 +92,8 @@ def _headline(scores: Scores) -> Table:
     table.add_row("queries", f"{scores.queries:,} ({scores.queries / len(scores):.1f} a point)")
     table.add_row("radius", _radius(settings))
     table.add_row("ball", f"{settings.get('ball')}, {settings.get('rotations')} rotations")
-    if settings.get("still"):
-        table.add_row("held still", ", ".join(settings["still"]))
+    for name, names in told(settings).items():
+        table.add_row(name, escape(names))
     if settings.get("noise"):
         table.add_row("the model's own noise", f"{settings['noise']:.2g} (in the errors)")
     if "clipped" in settings:

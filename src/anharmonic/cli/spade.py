@@ -23,9 +23,10 @@ from anharmonic.cli.options import (
     Out,
     OutputOption,
     Scale,
+    Seed,
     Trust,
-    chosen,
     load,
+    points_data,
     scale_value,
 )
 from anharmonic.cli.show import command_line, plain, tell
@@ -56,7 +57,7 @@ def spade_command(
     output: OutputOption = None,
     columns: Columns = None,
     drop: Drop = None,
-    seed: int = 0,
+    seed: Seed = 0,
     trust: Trust = False,
     out: Out = None,
     html: Annotated[Path | None, typer.Option(help="Write a page here.")] = None,
@@ -118,9 +119,9 @@ def _sources(
 ) -> tuple[Any, Any]:
     """Inputs and outputs, or a model and points."""
     if inputs is not None and outputs is not None and model is None and data is None:
-        return chosen(read_data(inputs), columns, drop), read_data(outputs)
+        return points_data(inputs, columns, drop), read_data(outputs, tell)
     if model is not None and data is not None and inputs is None and outputs is None:
-        return load(model, output, trust), chosen(read_data(data), columns, drop)
+        return load(model, output, trust), points_data(data, columns, drop)
     raise SettingsError("give --inputs and --outputs, or --model and --data")
 
 

@@ -14,17 +14,18 @@ from anharmonic.cli.options import (
     Ball,
     Bounds,
     Columns,
-    Count,
-    Data,
+    Directions,
     Drop,
     Json,
     Moving,
     NamedModels,
     OutputOption,
+    Points,
     Reduction,
     Reference,
     Rotations,
     Scale,
+    Seed,
     Trust,
     number,
     numbers,
@@ -33,6 +34,7 @@ from anharmonic.cli.options import (
 )
 from anharmonic.cli.several import asked
 from anharmonic.cli.show import plain
+from anharmonic.columns import remark
 from anharmonic.comparison import Sweep, sweep
 from anharmonic.moments import Estimate
 
@@ -41,10 +43,10 @@ __all__ = ["sweep_command"]
 
 def sweep_command(
     models: NamedModels,
-    data: Data = None,
+    data: Points,
     radii: Annotated[str | None, typer.Option(help="In scaled units, with commas.")] = None,
     ball: Ball = "auto pairs",
-    directions: Count = None,
+    directions: Directions = None,
     rotations: Rotations = 4,
     output: OutputOption = None,
     reduction: Reduction = None,
@@ -54,7 +56,7 @@ def sweep_command(
     columns: Columns = None,
     drop: Drop = None,
     moving: Moving = None,
-    seed: int = 0,
+    seed: Seed = 0,
     trust: Trust = False,
     as_json: Json = False,
 ) -> None:
@@ -88,6 +90,8 @@ def sweep_command(
     radius, why = found.recommended
     console = Console(highlight=False)
     console.print(_table(found))
+    first = next(iter(found.comparisons[0].scores.values()))
+    console.print(escape(remark(first.settings, always=True)), soft_wrap=True, style="dim")
     console.print(f"Recommended radius: {radius:.4g}, {escape(why)}.")
     if len(found.names) > 1 and not found.steady:
         console.print("Models really change places between radii: say which radius you ranked at.")
@@ -109,7 +113,10 @@ def _table(found: Sweep) -> Table:
 def _summary(found: Sweep) -> dict[str, object]:
     means = {name: found.means(name) for name in found.names}
     radius, why = found.recommended
+    settings = next(iter(found.comparisons[0].scores.values())).settings
     return {
+        "columns": settings["columns"],
+        "still": settings["still"],
         "radii": list(found.radii),
         "models": {
             name: {"mean": values.tolist(), "error": errors.tolist()}

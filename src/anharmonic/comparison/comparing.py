@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, TypedDict, Unpack
 
 import numpy as np
@@ -10,11 +10,12 @@ import numpy as np
 from anharmonic.comparison.result import Comparison
 from anharmonic.errors import SettingsError
 from anharmonic.meanvalue import Progress, gamma
-from anharmonic.protocols import Map
+from anharmonic.models import as_model
+from anharmonic.protocols import Map, Model
 from anharmonic.randomness import generator
 from anharmonic.reductions import Reduction
 from anharmonic.regions import Region, as_region
-from anharmonic.scaling import radius_of, scaled
+from anharmonic.scaling import radius_of, read_columns, scaled
 from anharmonic.scores import Scores
 
 __all__ = ["GammaArguments", "Measure", "compare"]
@@ -48,6 +49,7 @@ def compare(
     ball: str = "auto pairs",
     scale: Any = "auto",
     reference: Any = None,
+    moving: Sequence[str | int] | None = None,
     level: float = 0.95,
     equivalence: float = 0.10,
     seed: int = 0,
@@ -57,8 +59,9 @@ def compare(
     """Gamma of several models on the same points with the same directions.
 
     `models` maps names to anything `as_model` takes; further arguments are `gamma`'s. The
-    radius and the scale are settled once, and the ball does not ask the models, so that all
-    get the same one. Costs what as many single runs cost.
+    radius, the scale and what moves (all that any of the models reads, unless `moving` says) are
+    settled once, and the ball does not ask the models, so that all get the same one. Costs what
+    as many single runs cost.
 
     `region="auto"` measures at the reference points too, as many as there are points, and ranks
     each model by the larger of its two means: give new points and, as `reference`, the points
@@ -86,7 +89,8 @@ def compare(
         )
     if region not in ("auto", "points"):
         raise SettingsError(f'region {region!r}: give "auto" or "points"')
-    place, units, known = scaled(as_region(points), scale, reference)
+    asked = [as_model(model) for model in models.values()]
+    place, units, known = scaled(as_region(points, moving), scale, reference, asked)
     reach, _ = radius_of(radius, known, units, seed)
 
     given: dict[str, Any] = {**arguments, "ball": ball} if measure is gamma else {**arguments}
@@ -97,7 +101,7 @@ def compare(
             for name, model in models.items()
         }
 
-    second = region == "auto" and reference is not None and _askable(known, place)
+    second = region == "auto" and reference is not None and _askable(known, place, asked)
     familiar = measured(_some(known, len(place), seed)) if second else {}
     return Comparison(measured(place), level, familiar, equivalence)
 
@@ -116,9 +120,13 @@ def _checked(models: Any, level: float, equivalence: float) -> None:
         raise SettingsError(f"equivalence is a share above 0, such as 0.10, got {equivalence}")
 
 
-def _askable(known: Region, place: Region) -> bool:
+def _askable(known: Region, place: Region, models: Sequence[Model]) -> bool:
     """Whether reference data are whole rows for the models, and not the points themselves."""
-    alike = set(known.names) == set(place.names) and known.shape == place.shape
+    read = read_columns(place, models)
+    if read is None:
+        alike = set(known.names) == set(place.names) and known.shape == place.shape
+    else:
+        alike = read <= set(known.names)
     same = len(known) == len(place) and bool((known.values == place.values).all())
     return alike and not same
 

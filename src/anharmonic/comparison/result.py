@@ -8,6 +8,7 @@ from itertools import combinations
 from typing import Any
 
 from anharmonic import tables
+from anharmonic.columns import remark
 from anharmonic.comparison.differences import Difference, bracket, difference
 from anharmonic.moments import Estimate
 from anharmonic.scores import Scores
@@ -133,7 +134,13 @@ class Comparison:
     @property
     def _heading(self) -> str:
         many = "1 model" if len(self.scores) == 1 else f"{len(self.scores)} models"
-        return ", ".join(each for each in (f"{self.metric} of {many}", self.counting) if each)
+        what = f"{self.metric} of {many}{remark(self.settings)}"
+        return ", ".join(each for each in (what, self.counting) if each)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What the models have in common: those of the first."""
+        return next(iter(self.scores.values())).settings if self.scores else {}
 
     def _where(self, name: str) -> str:
         return f" (at the {self.largest(name)})" if self.at_reference else ""
@@ -146,4 +153,5 @@ class Comparison:
         found = "".join(f"<li>{html.escape(str(each))}</li>" for each in self.differences)
         heading = f"<tr><th>model</th><th>{html.escape(self.metric)}</th></tr>"
         caption = f"<caption>{html.escape(self._heading)}</caption>"
-        return f"<table>{caption}{heading}{rows}</table><ul>{found}</ul>"
+        about = html.escape(remark(self.settings, always=True))
+        return f"<table>{caption}{heading}{rows}</table><p>{about}</p><ul>{found}</ul>"

@@ -9,9 +9,11 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from anharmonic.columns import remark
 from anharmonic.comparison.comparing import GammaArguments, compare
 from anharmonic.comparison.result import Comparison
 from anharmonic.errors import SettingsError
+from anharmonic.models import as_model
 from anharmonic.moments import Estimate
 from anharmonic.protocols import Floats
 from anharmonic.regions import as_region
@@ -99,7 +101,8 @@ class Sweep:
         ]
 
     def __repr__(self) -> str:
-        head = f"<gamma against the radius, {self.queries:,} queries"
+        about = remark(self.comparisons[0].settings)
+        head = f"<gamma against the radius, {self.queries:,} queries{about}"
         rows = [
             f"  {radius}: "
             + ", ".join(f"{name} {mean}" for name, mean in zip(self.names, means, strict=True))
@@ -130,6 +133,7 @@ def sweep(
     ball: str = "auto pairs",
     scale: Any = "auto",
     reference: Any = None,
+    moving: Sequence[str | int] | None = None,
     level: float = 0.95,
     seed: int = 0,
     **arguments: Unpack[GammaArguments],
@@ -140,7 +144,8 @@ def sweep(
     between nearest neighbours in the reference or the points.
     """
     named = models if isinstance(models, Mapping) else {"model": models}
-    region, units, known = scaled(as_region(points), scale, reference)
+    asked = [as_model(model) for model in named.values()]
+    region, units, known = scaled(as_region(points, moving), scale, reference, asked)
     if radii is None:
         if known.kind == "grid":
             raise SettingsError("on a grid give the radii, or reference=<data>")

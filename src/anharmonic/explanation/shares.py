@@ -111,6 +111,7 @@ def contributions(
     reduction: Reduction | None = None,
     scale: ArrayLike | Literal["auto"] | None = "auto",
     reference: Any = None,
+    moving: Sequence[str | int] | None = None,
     bounds: Any = None,
     limit: int = 1_000_000,
     batch_size: int | None = None,
@@ -131,7 +132,7 @@ def contributions(
     ([[-0.03, 0.12, 0.0]], 7)
     """
     asked = models.as_model(model, output=output)
-    region, units, known = scaled(as_region(points), scale, reference)
+    region, units, known = scaled(as_region(points, moving), scale, reference, [asked])
     reach, _ = radius_of(radius, known, units, seed)
     question, chunk = question_about(asked, region, batch_size)
     sphere = Sphere(
@@ -150,7 +151,7 @@ def contributions(
         raise SettingsError(
             f"{len(wanted):,} points × {region.dimension:,} features take {queries:,} queries and "
             f"the limit is {limit:,}: ask for fewer with rows=scores.worst(5), let fewer features "
-            "move with regions.points(…, moving=[…]), or raise limit="
+            "move with moving=[…], or raise limit="
         )
     values = [_shares(sphere, few) for few in _blocks(sphere, wanted)]
     return Contributions(region.columns, np.concatenate(values), wanted, queries, reach)
@@ -165,11 +166,10 @@ def worst_contributions(
     known then: see `Contributions.remainder`.
     """
     settings = scores.settings
-    region = as_region(points)
-    held = [name for name in region.columns if name not in settings["columns"]]
     found = contributions(
         model,
-        region.holding(held),
+        points,
+        moving=settings["columns"],
         rows=scores.worst(count),
         radius=settings["radius"],
         scale=settings["scale"],

@@ -40,6 +40,7 @@ def clever(
     output: Any = None,
     scale: ArrayLike | Literal["auto"] | None = "auto",
     reference: Any = None,
+    moving: Sequence[str | int] | None = None,
     bounds: Any = None,
     guide: Any = None,
     count: int | None = None,
@@ -61,7 +62,7 @@ def clever(
       "auto", the first that is there.
     - `guide`: `spade` scores, or numbers, larger for points to measure first; `count` stops
       after so many. The rest hold NaN.
-    - `output`, `scale`, `reference`, `bounds` as in `gamma`. Ask for logits: saturated
+    - `output`, `scale`, `reference`, `moving`, `bounds` as in `gamma`. Ask for logits: saturated
       probabilities have no slope.
 
     >>> import numpy as np
@@ -77,7 +78,7 @@ def clever(
         if number < 1:
             raise SettingsError(f"{name} is too small to fit a law to: leave it out")
     asked = models.as_model(model, output=output)
-    region, units, known = scaled(as_region(points), scale, reference)
+    region, units, known = scaled(as_region(points, moving), scale, reference, [asked])
     reach, distance = radius_of(radius, known, units, seed)
     if radius == "auto":
         reach = typical_radius(size, reach, region.dimension)

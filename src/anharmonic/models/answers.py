@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 
 from anharmonic.errors import SettingsError
+from anharmonic.models.inputs import Inputs
 from anharmonic.models.labels import to_labels, to_onehot
 from anharmonic.models.outputs import log, numbers, of_class, of_column, softmax
 from anharmonic.models.predictor import Chain, Predictor, as_they_are
@@ -30,7 +31,7 @@ class Answers:
 
     The way to "label" gives labels as the model writes them, text included. Labels and one-hot
     rows that are not offered are made from scores, or from what `decided` gives: scores or labels,
-    as it may turn out.
+    as it may turn out. `inputs` says which columns the model takes, where it knows.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Answers:
     where: Callable[[Array], Array] = as_they_are
     batch_size: int | None = None
     decided: Way | None = None
+    inputs: Inputs | None = None
 
     @property
     def natural(self) -> Kind:
@@ -57,7 +59,8 @@ def answers_of(model: Model) -> Answers:
         ways = scored(model)
     elif model.kind == "probability":
         ways["logit"] = Chain((model, log))
-    return Answers(model.name, ways, model.classes, model.place, model.batch_size)
+    known = getattr(model, "inputs", None)
+    return Answers(model.name, ways, model.classes, model.place, model.batch_size, inputs=known)
 
 
 def predictor(answers: Answers, output: object, classes: Sequence[object] | None) -> Predictor:
@@ -65,7 +68,17 @@ def predictor(answers: Answers, output: object, classes: Sequence[object] | None
     known = _agreed(answers, classes)
     steps, kind = _route(answers, output, known)
     named = known if output is None or (isinstance(output, str) and output == kind) else None
-    return Predictor(Chain(steps), answers.name, kind, named, answers.where, answers.batch_size)
+    if answers.inputs is not None:
+        steps = (answers.inputs.taken, *steps)
+    return Predictor(
+        Chain(steps),
+        answers.name,
+        kind,
+        named,
+        answers.where,
+        answers.batch_size,
+        answers.inputs,
+    )
 
 
 def _agreed(answers: Answers, classes: Sequence[object] | None) -> tuple[object, ...] | None:

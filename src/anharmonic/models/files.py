@@ -11,14 +11,18 @@ from typing import Any, Final
 
 from anharmonic.errors import MissingExtra, ModelError, NotAModel, UntrustedFile, first_line
 
-__all__ = ["ACCEPTED", "load", "load_attribute"]
+__all__ = ["ACCEPTED", "PICKLES", "is_attribute", "load", "load_attribute"]
 
 ACCEPTED: Final = (
     "a function on arrays; a fitted scikit-learn, XGBoost, LightGBM or CatBoost model; a torch "
     "module; an ONNX session; http(s)://HOST/v2/models/NAME; models:/NAME/VERSION (MLflow); "
-    "package.module:attribute; a file .onnx, .skops, .joblib, .pkl (the last two with trust), "
-    ".ubj or .json (XGBoost), .txt (LightGBM), .cbm (CatBoost)"
+    "package.module:attribute; a file .onnx or .skops; with trust .joblib, .pkl, .ubj or .json "
+    "(XGBoost), .txt (LightGBM), .cbm (CatBoost)"
 )
+PICKLES: Final = (".joblib", ".pkl", ".pickle", ".skops")
+"""Files that name the modules of what they hold."""
+NATIVE: Final = {".ubj": "XGBoost", ".json": "XGBoost", ".txt": "LightGBM", ".cbm": "CatBoost"}
+"""Whose readers, in C++, damaged files have crashed: what crashes may also be made to run code."""
 ATTRIBUTE: Final = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
 
 
@@ -26,9 +30,16 @@ def load(path: Path, trust: bool) -> object:
     """The model in a file; one whose reading would run code only with `trust`."""
     if not path.is_file():
         raise NotAModel(f"There is no file {path}: check the path. Accepted: {ACCEPTED}.")
-    read = READERS.get(path.suffix.lower())
+    ending = path.suffix.lower()
+    read = READERS.get(ending)
     if read is None:
         raise NotAModel(f"{path} is no model file by its name. Accepted: {ACCEPTED}.")
+    if ending in NATIVE and not trust:
+        raise UntrustedFile(
+            f"{path} is read by {NATIVE[ending]}'s own code, which a damaged file can crash and a "
+            "hostile one might make do anything: if you made it or trust who did, say so with "
+            "trust=True (--trust), or save the model as .onnx."
+        )
     try:
         return read(path, trust)
     except ModelError:
@@ -45,13 +56,18 @@ def load(path: Path, trust: bool) -> object:
         ) from error
 
 
+def is_attribute(name: str) -> bool:
+    """Whether a text is written as `package.module:attribute`."""
+    return ATTRIBUTE.fullmatch(name) is not None
+
+
 def load_attribute(name: str) -> object | None:
     """The object that `package.module:attribute` names; None if the text is no such name.
 
     >>> load_attribute("math:tau")
     6.283185307179586
     """
-    if not ATTRIBUTE.fullmatch(name):
+    if not is_attribute(name):
         return None
     module, _, attribute = name.partition(":")
     try:

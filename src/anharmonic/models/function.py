@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 from anharmonic.models.answers import Answers, scored
+from anharmonic.models.inputs import Inputs
 from anharmonic.protocols import Array
 
 __all__ = ["function_answers"]
@@ -18,7 +19,9 @@ def function_answers(function: Callable[[Array], Array]) -> Answers:
     >>> function_answers(np.tanh).name
     'tanh'
     """
-    return Answers(_name(function), scored(function))
+    known = getattr(function, "inputs", None)
+    inputs = known if isinstance(known, Inputs) else None
+    return Answers(_name(function), scored(function), inputs=inputs)
 
 
 def _name(function: object) -> str:

@@ -26,6 +26,7 @@ from anharmonic.errors import (
 )
 from anharmonic.models.answers import Answers, scored
 from anharmonic.models.files import load
+from anharmonic.models.inputs import Inputs
 from anharmonic.models.predictor import on_host
 from anharmonic.protocols import Array
 
@@ -93,7 +94,8 @@ def pyfunc_answers(model: object) -> Answers:
         raise NotAModel(
             f"A {type(model).__name__} is no loaded MLflow model: log it, and pass its address."
         )
-    return Answers("pyfunc", scored(Pyfunc(model)))
+    pyfunc = Pyfunc(model)
+    return Answers("pyfunc", scored(pyfunc), inputs=pyfunc.inputs)
 
 
 def _found(source: str) -> tuple[Path, dict[str, Any]]:
@@ -116,12 +118,18 @@ def _found(source: str) -> tuple[Path, dict[str, Any]]:
 
 def _data_file(folder: Path, flavours: dict[str, Any]) -> Path | None:
     """The file of a flavour that is data and not code, for the readers that know its dangers."""
-    if "onnx" in flavours:
-        return folder / str(flavours["onnx"].get("data", "model.onnx"))
     kept = flavours.get("sklearn", {})
-    if kept.get("serialization_format") == "skops":
-        return folder / str(kept["pickled_model"])
-    return None
+    if "onnx" in flavours:
+        name = str(flavours["onnx"].get("data", "model.onnx"))
+    elif kept.get("serialization_format") == "skops":
+        name = str(kept["pickled_model"])
+    else:
+        return None
+    file = (folder / name).resolve()
+    # What describes a model comes with it, and must not make us open anything else.
+    if not file.is_relative_to(folder.resolve()):
+        raise NotAModel(f"{folder} names {name}, which lies outside of it: log the model again.")
+    return file
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,6 +145,15 @@ class Pyfunc:
         from mlflow.pyfunc import load_model
 
         return load_model(self.source)
+
+    @property
+    def inputs(self) -> Inputs | None:
+        """The columns of the model's signature, where all of them are required."""
+        schema = self.model.metadata.get_input_schema()
+        if schema is None or schema.is_tensor_spec() or not schema.has_input_names():
+            return None
+        names = schema.input_names()
+        return Inputs(tuple(names)) if names == schema.required_input_names() else None
 
     def __getstate__(self) -> dict[str, Any]:
         # What is loaded may not pickle, and can be loaded again where it is needed.

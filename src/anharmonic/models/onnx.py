@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from anharmonic.errors import MissingExtra, NotAModel, PointsError
 from anharmonic.models.answers import Answers, Way, scored
+from anharmonic.models.inputs import Inputs
 from anharmonic.models.outputs import log
 from anharmonic.models.predictor import Chain, on_host
 from anharmonic.protocols import Array, Kind
@@ -36,18 +37,19 @@ def onnx_answers(source: Any) -> Answers:
     """A graph's float output; the label and probabilities of a classifier's where it has both."""
     graph = source if isinstance(source, Graph) else Graph(source)
     scores, labels = graph.outputs
-    where = partial(_placed, graph=graph)
+    inputs, where = graph.inputs, partial(_placed, graph=graph)
     if scores is None:
-        return Answers(graph.name, {"label": GraphCall(graph, labels or 0)}, where=where)
+        ways: dict[Kind, Way] = {"label": GraphCall(graph, labels or 0)}
+        return Answers(graph.name, ways, where=where, inputs=inputs)
     call = GraphCall(graph, scores)
     if labels is None:
-        return Answers(graph.name, scored(call), where=where)
+        return Answers(graph.name, scored(call), where=where, inputs=inputs)
     classes, sums_to_one = _tried(graph, scores)
-    ways: dict[Kind, Way] = scored(call)
+    ways = scored(call)
     if sums_to_one:
         ways = {"probability": call, "logit": Chain((call, log))}
     ways["label"] = GraphCall(graph, labels)
-    return Answers(graph.name, ways, classes, where)
+    return Answers(graph.name, ways, classes, where, inputs=inputs)
 
 
 def _placed(points: Array, graph: Graph) -> Array:
@@ -95,6 +97,16 @@ class Graph:
         scores = [*maps, *(at for at, kind in enumerate(kinds) if kind in FLOATS)]
         labels = [at for at in range(len(kinds)) if at not in scores]
         return next(iter(scores), None), next(iter(labels), None)
+
+    @property
+    def inputs(self) -> Inputs | None:
+        """One column for each of several inputs, or as many as the only one is wide."""
+        taken = self.session.get_inputs()
+        shape = taken[0].shape if len(taken) == 1 else []
+        if len(taken) > 1 or shape[1:] == [1]:
+            return Inputs(tuple(each.name for each in taken))
+        wide = len(shape) == 2 and isinstance(shape[1], int)
+        return Inputs(width=shape[1]) if wide else None
 
     def __getstate__(self) -> dict[str, Any]:
         source = self.source

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from array_api_compat import is_torch_array
 
+from anharmonic.models.inputs import Inputs
 from anharmonic.protocols import Array, Kind
 
 __all__ = ["Chain", "Predictor", "as_they_are", "on_host"]
@@ -55,6 +56,7 @@ class Predictor:
     classes: tuple[object, ...] | None = None
     where: Callable[[Array], Array] = as_they_are
     batch_size: int | None = None
+    inputs: Inputs | None = None
 
     def __call__(self, points: Array) -> Array:
         return self.predict(points)

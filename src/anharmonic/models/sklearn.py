@@ -9,6 +9,7 @@ import numpy as np
 
 from anharmonic.errors import MissingExtra, NotAModel
 from anharmonic.models.answers import Answers, Way
+from anharmonic.models.inputs import inputs_of
 from anharmonic.models.outputs import log
 from anharmonic.models.predictor import Chain, on_host
 from anharmonic.protocols import Array, Kind
@@ -68,7 +69,8 @@ def estimator_answers(estimator: object, labels: bool = False) -> Answers:
         ways["label"] = Method(estimator, "predict")
     else:
         ways["value"] = Method(estimator, "predict")
-    return Answers(type(estimator).__name__, ways, known_classes(estimator), on_host)
+    known = known_classes(estimator)
+    return Answers(type(estimator).__name__, ways, known, on_host, inputs=inputs_of(estimator))
 
 
 def known_classes(estimator: object) -> tuple[object, ...] | None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
 
 from anharmonic.errors import MissingExtra, NotAModel
 from anharmonic.models.answers import Answers, Way
+from anharmonic.models.inputs import Inputs, inputs_of
 from anharmonic.models.outputs import softmax, two_columns
 from anharmonic.models.predictor import Chain, on_host
 from anharmonic.models.sklearn import Method, estimator_answers, known_classes
@@ -35,8 +36,10 @@ def xgboost_answers(model: Any) -> Answers:
     learner = json.loads(model.save_config())["learner"]
     objective = learner["objective"]["name"]
     margin, values = XgboostCall(model, True), XgboostCall(model, False)
+    names = tuple(model.feature_names or ())
+    inputs = Inputs(names, None if names else model.num_features())
     if not objective.startswith(("binary:", "multi:")):
-        return Answers("Booster", {"value": values}, where=on_host)
+        return Answers("Booster", {"value": values}, where=on_host, inputs=inputs)
     count = max(2, int(learner["learner_model_param"]["num_class"]))
     probability: Way = Chain((margin, softmax))
     if objective in ("binary:logistic", "multi:softprob"):
@@ -44,7 +47,7 @@ def xgboost_answers(model: Any) -> Answers:
     ways: dict[Kind, Way] = {"probability": probability, "logit": margin}
     if objective == "binary:hinge":  # its margin is no log odds
         ways = {"logit": margin}
-    return Answers("Booster", ways, tuple(range(count)), on_host)
+    return Answers("Booster", ways, tuple(range(count)), on_host, inputs=inputs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,13 +77,15 @@ def lightgbm_answers(model: Any) -> Answers:
     description = model.dump_model(num_iteration=1)
     objective = str(description.get("objective", "")).split(" ")[0]
     values = Method(model, "predict")
+    inputs = Inputs(tuple(model.feature_name()))
     if objective not in ("binary", "multiclass", "multiclassova"):
-        return Answers("Booster", {"value": values}, where=on_host)
+        return Answers("Booster", {"value": values}, where=on_host, inputs=inputs)
     ways: dict[Kind, Way] = {
         "probability": Chain((values, two_columns)),
         "logit": Method(model, "predict", LIGHTGBM_MARGIN),
     }
-    return Answers("Booster", ways, tuple(range(max(2, description["num_class"]))), on_host)
+    classes = tuple(range(max(2, description["num_class"])))
+    return Answers("Booster", ways, classes, on_host, inputs=inputs)
 
 
 def catboost_answers(model: Any) -> Answers:
@@ -93,16 +98,16 @@ def catboost_answers(model: Any) -> Answers:
         raise _no_model(model)
     if not model.is_fitted():
         raise NotAModel(f"{type(model).__name__} has not been fitted: fit it first.")
-    classes = known_classes(model)
+    classes, inputs = known_classes(model), inputs_of(model)
     name = type(model).__name__
     if classes is None:
-        return Answers(name, {"value": Method(model, "predict")}, where=on_host)
+        return Answers(name, {"value": Method(model, "predict")}, where=on_host, inputs=inputs)
     ways: dict[Kind, Way] = {
         "probability": Method(model, "predict", {"prediction_type": "Probability"}),
         "logit": Method(model, "predict", CATBOOST_MARGIN),
         "label": Method(model, "predict", {"prediction_type": "Class"}),
     }
-    return Answers(name, ways, classes, on_host)
+    return Answers(name, ways, classes, on_host, inputs=inputs)
 
 
 def _estimator(model: Any, margin: Mapping[str, object]) -> Answers:
@@ -116,7 +121,7 @@ def _estimator(model: Any, margin: Mapping[str, object]) -> Answers:
     if "logit" not in answers.ways:
         return answers
     ways: dict[Kind, Way] = {**answers.ways, "logit": Method(model, "predict", margin)}
-    return Answers(answers.name, ways, answers.classes, on_host)
+    return replace(answers, ways=ways)
 
 
 def _no_model(thing: object) -> NotAModel:

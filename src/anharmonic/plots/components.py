@@ -8,11 +8,11 @@ import numpy as np
 
 from anharmonic.errors import SettingsError
 from anharmonic.plots.maps import colour_top, colours
-from anharmonic.plots.named import Several, named
+from anharmonic.plots.named import Several, measured_region, named
 from anharmonic.plots.style import blank, finished, graph_objects, short
 from anharmonic.protocols import Floats, Integers
 from anharmonic.randomness import generator
-from anharmonic.regions import Region, as_region, host
+from anharmonic.regions import Region, host
 from anharmonic.scores import Scores
 
 __all__ = ["FEWEST", "projection"]
@@ -33,7 +33,7 @@ def projection(
     from plotly.subplots import make_subplots
 
     models = named(scores)
-    region = as_region(points)
+    region = measured_region(points, next(iter(models.values())))
     if any(len(each) != len(region) for each in models.values()):
         raise SettingsError("the scores belong to other points: give the points they were made at")
     top = colour_top(models) if top is None else top

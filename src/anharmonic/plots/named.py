@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from anharmonic.comparison import Comparison
 from anharmonic.errors import SettingsError
 from anharmonic.protocols import Floats, Integers
+from anharmonic.regions import Region, as_region
 from anharmonic.scores import Scores
 
-__all__ = ["Decisions", "Several", "decisions", "named", "output_text"]
+__all__ = ["Decisions", "Several", "decisions", "measured_region", "named", "output_text"]
 
 Several = Scores | Mapping[str, Scores] | Comparison
 """One model's scores, those of several by name, or a comparison."""
@@ -27,6 +28,13 @@ def named(scores: Several) -> dict[str, Scores]:
     if not scores:
         raise SettingsError("there are no scores: give some, or a dictionary of names and scores")
     return dict(scores)
+
+
+def measured_region(points: Any, scores: Scores) -> Region:
+    """The points with those columns moving that moved when the scores were made."""
+    region = as_region(points)
+    columns = scores.settings.get("columns") or []
+    return region.along(columns) if columns and set(columns) <= set(region.numeric) else region
 
 
 class Decisions(NamedTuple):

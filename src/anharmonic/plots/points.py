@@ -8,10 +8,10 @@ import numpy as np
 
 from anharmonic.explanation import REMAINDER, Contributions, titled
 from anharmonic.moments import Estimate
-from anharmonic.plots.named import output_text
+from anharmonic.plots.named import measured_region, output_text
 from anharmonic.plots.style import BARS, REST, blank, finished, graph_objects, short, text
 from anharmonic.protocols import Floats
-from anharmonic.regions import Region, as_region
+from anharmonic.regions import Region
 from anharmonic.scores import Scores
 
 __all__ = [
@@ -82,7 +82,7 @@ def worst(
     scores: Scores, points: Any = None, found: Contributions | None = None, count: int = SHOWN
 ) -> list[WorstPoint]:
     """The points with the largest gamma, of those whose own interval lies above 0."""
-    region = None if points is None else as_region(points)
+    region = None if points is None else measured_region(points, scores)
     low, high = scores.intervals()
     if scores.settings.get("nstep") in CHANCES:
         high = np.minimum(high, 1.0)

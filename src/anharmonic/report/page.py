@@ -12,9 +12,9 @@ import numpy as np
 from anharmonic.comparison import Comparison, Sweep
 from anharmonic.explanation import Contributions
 from anharmonic.files import whole_file
-from anharmonic.plots.named import Several, named
+from anharmonic.plots.named import Several, measured_region, named
 from anharmonic.plots.points import WorstPoint, worst
-from anharmonic.regions import Region, as_region
+from anharmonic.regions import Region
 from anharmonic.report.figures import sections
 from anharmonic.report.recipe import recipe
 from anharmonic.report.rendering import rendered
@@ -60,7 +60,7 @@ def write(
     given = scores if isinstance(scores, Comparison) else Comparison(models)
     judged = given if alike and len(models) > 1 else None
     order = sorted(models, key=lambda name: np.nan_to_num(given.overall(name).value, nan=np.inf))
-    region = None if points is None else as_region(points)
+    region = None if points is None else measured_region(points, models[order[0]])
     pictures = sections(given, order, region, sweep)
     page = rendered(
         "page.html",

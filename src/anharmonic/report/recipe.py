@@ -67,6 +67,8 @@ def arguments(settings: dict[str, Any]) -> dict[str, str]:
     units = settings.get("scale")
     if units is not None:
         found["scale"] = '"auto"' if len(units) > MOST_UNITS else repr(units)
+    if settings.get("still"):
+        found["moving"] = repr(settings["columns"])
     output = settings.get("output")
     if output is not None:
         known = isinstance(output, int) or output in OUTPUTS

@@ -69,7 +69,8 @@ def electricity(data: Path, seed: int = 0, tell: Tell = silent) -> Page:
         linear,
     )
     title = "Watching a real stream: electricity"
-    return Page("electricity", title, CLAIM, sections, _verdict(found), seed)
+    needs = "--data electricity.csv"
+    return Page("electricity", title, CLAIM, sections, _verdict(found), seed, needs)
 
 
 def _models(seed: int) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anharmonic.asking import answers, question_about
+from anharmonic.columns import is_index
 from anharmonic.errors import OutputError, PointsError, listed
 from anharmonic.models import as_model
 from anharmonic.protocols import Floats, Integers
@@ -37,6 +38,7 @@ class Pairs(NamedTuple):
     rows: Integers
     nodes: Integers
     queries: int
+    columns: tuple[str, ...]
     still: tuple[str, ...]
     units: Floats | None = None
 
@@ -51,7 +53,8 @@ def is_data(thing: Any) -> bool:
 def paired(points: Any, sources: Mapping[str, Any], scale: Any, output: Any = None) -> Pairs:
     """Points, and for every name its outputs: an array of them, or a model that is asked."""
     whole = as_region(points)
-    region, units, _ = scaled(whole, scale, None)
+    asked = [as_model(source) for source in sources.values() if not is_data(source)]
+    region, units, _ = scaled(whole, scale, None, asked)
     inputs = _as_precise(region.values)
     raw = not (units != 1).any()
     if not raw:
@@ -66,7 +69,8 @@ def paired(points: Any, sources: Mapping[str, Any], scale: Any, output: Any = No
     rows, nodes = _distinct([inputs, *found.values()])
     if len(rows) < len(inputs):
         inputs, found = inputs[rows], {name: outputs[rows] for name, outputs in found.items()}
-    return Pairs(inputs, found, rows, nodes, queries, region.still, None if raw else host(units))
+    kept = None if raw else host(units)
+    return Pairs(inputs, found, rows, nodes, queries, region.columns, region.still, kept)
 
 
 def _as_precise(values: Any) -> Floats:
@@ -80,7 +84,9 @@ def _as_precise(values: Any) -> Floats:
 def _recorded(source: Any, wanted: int, name: str) -> Floats:
     table = nw.from_native(source, eager_only=True, pass_through=True)
     try:
-        outputs = host(table.to_numpy() if isinstance(table, nw.DataFrame) else source)
+        if isinstance(table, nw.DataFrame):
+            source = table.drop([each for each in table.columns if is_index(each)]).to_numpy()
+        outputs = host(source)
     except (TypeError, ValueError) as problem:
         raise OutputError(f"the outputs of {name} are not numbers: give logits") from problem
     if outputs.ndim == 0 or len(outputs) != wanted:

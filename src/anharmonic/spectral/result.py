@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from anharmonic import tables
+from anharmonic.columns import told
 from anharmonic.errors import SettingsError
 from anharmonic.moments import Estimate, Moments, half_widths
 from anharmonic.protocols import Floats, Integers
@@ -123,6 +124,7 @@ class SpadeScores:
         """What a reader must know beside the score, in words."""
         known = self.settings
         low, high = self.interval()
+        looked = told(known)
         found = {
             "SPADE score": str(Estimate(self.score, self.error)),
             "95% interval": f"{low:.4g} … {high:.4g}" if np.isfinite(low) else "too few points",
@@ -132,6 +134,7 @@ class SpadeScores:
             "components": f"{known['input_parts']:,} of inputs, {known['output_parts']:,} of "
             f"outputs, {known['edges_torn']:,} input edges between those, "
             f"{known['edges_added']:,} edges added",
+            **({"looked at": looked["moved"], "left out": looked["held"]} if looked else {}),
             "queries": f"{self.queries:,}",
             "seconds": f"{sum(known['seconds'].values()):.1f}",
         }

@@ -118,6 +118,7 @@ def _one(
         "nodes": len(pairs.rows),
         "copies": len(pairs.nodes) - len(pairs.rows),
         "dimension": int(pairs.inputs.shape[1]),
+        "columns": list(pairs.columns),
         "still": list(pairs.still),
         "neighbours": plan.neighbours,
         "rank": plan.rank,

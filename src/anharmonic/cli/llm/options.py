@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,11 +9,12 @@ from typing import Annotated, cast
 
 import typer
 
+from anharmonic.cli.importing import folder_last
 from anharmonic.cli.options import numbers
 from anharmonic.errors import NotAModel, SettingsError
 from anharmonic.llm import embed
 from anharmonic.llm.asking import Price
-from anharmonic.llm.clients import as_client, imported
+from anharmonic.llm.clients import as_client, imported, is_function
 from anharmonic.llm.shapes import Client, Embed, Parameters
 from anharmonic.llm.statistics import Unit
 
@@ -100,7 +100,9 @@ def opened(
     threads: int | None = None,
 ) -> Iterator[Client]:
     """The client that the options stand for, closed at the end."""
-    _look_here()
+    if is_function(model, url):
+        with folder_last():
+            imported(model)
     client = as_client(
         model,
         url=url,
@@ -118,7 +120,6 @@ def opened(
 
 def embedder(text: str) -> Embed:
     """The embedder that a text stands for: minilm, st:NAME, MODEL@URL or module:function."""
-    _look_here()
     if text == "minilm":
         return embed.minilm()
     if text.startswith("st:"):
@@ -128,7 +129,8 @@ def embedder(text: str) -> Embed:
         return embed.endpoint(url, model)
     if ":" not in text:
         raise NotAModel(f"no embedder {text}: give minilm, st:NAME, MODEL@URL or module:function")
-    return cast(Embed, imported(text))
+    with folder_last():
+        return cast(Embed, imported(text))
 
 
 def parameters(temperature: float, max_tokens: int, system: str | None) -> Parameters:
@@ -151,9 +153,3 @@ def unit_value(text: str) -> Unit:
     if text not in ("sqrt1mcos", "angle"):
         raise SettingsError(f"--unit {text}: give sqrt1mcos or angle")
     return cast(Unit, text)
-
-
-def _look_here() -> None:
-    """A module named on the command line may lie in this folder, as for `python -m`."""
-    if "" not in sys.path:
-        sys.path.insert(0, "")

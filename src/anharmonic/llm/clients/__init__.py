@@ -21,6 +21,7 @@ __all__ = [
     "as_client",
     "borrowed",
     "imported",
+    "is_function",
     "samples",
 ]
 
@@ -59,7 +60,7 @@ def as_client(
     if text.startswith("hf:"):
         return Pipeline(text.removeprefix("hf:"))
     address = url or os.environ.get("OPENAI_BASE_URL")
-    if address is None and ":" in text and "/" not in text:
+    if is_function(text, url):
         return Function(imported(text), name=text, concurrency=concurrency or 1)
     address = address or "https://api.openai.com/v1"
     if url is None and not os.environ.get(key_variable(address, key)):
@@ -86,6 +87,13 @@ def borrowed(source: Any) -> Iterator[Client]:
 def samples(client: Client) -> bool:
     """Whether a client heeds a temperature; a function of the prompt alone cannot."""
     return bool(getattr(client, "samples", True))
+
+
+def is_function(text: str, url: str | None) -> bool:
+    """Whether a text that names a model is taken for "module:function"."""
+    elsewhere = url or os.environ.get("OPENAI_BASE_URL")
+    known = text.endswith(".gguf") or text.startswith("hf:")
+    return elsewhere is None and not known and ":" in text and "/" not in text
 
 
 def imported(text: str) -> Callable[..., Any]:

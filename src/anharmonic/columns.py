@@ -1,0 +1,76 @@
+"""Columns by their names: which are no features, and how those that moved are told."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from anharmonic.errors import listed
+
+__all__ = ["is_id", "is_index", "remark", "repeated", "shown", "told"]
+
+INDEX: Final = re.compile(r"(Unnamed: \d+|__index_level_\d+__)?")
+"""What pandas calls an index that became a column; in CSV it has no name at all."""
+ID: Final = re.compile(r"(.*[\W_])?(?i:id|uuid|guid)|.*[a-z]I[dD]|(?i:index)")
+SHOWN: Final = 8
+
+
+def is_index(name: object) -> bool:
+    """Whether a column is the index of the table that it was saved from.
+
+    >>> [is_index(name) for name in ("", "Unnamed: 0", "__index_level_0__", "age")]
+    [True, True, True, False]
+    """
+    return isinstance(name, str) and INDEX.fullmatch(name) is not None
+
+
+def is_id(name: object) -> bool:
+    """Whether a column numbers the rows or things, so that a step along it means nothing.
+
+    >>> [is_id(name) for name in ("id", "customer_id", "userId", "index", "acid", "uv_index")]
+    [True, True, True, True, False, False]
+    """
+    return isinstance(name, str) and ID.fullmatch(name) is not None
+
+
+def repeated(names: Sequence[object]) -> list[str]:
+    """Names that occur more than once."""
+    return [str(name) for name, many in Counter(names).items() if many > 1]
+
+
+def told(settings: Mapping[str, Any]) -> dict[str, str]:
+    """What moved and what was held, for people: a few names, or how many there are.
+
+    >>> told({"columns": ["age", "income"], "still": ["id"]})
+    {'moved': 'age, income', 'held': 'id'}
+    >>> told({"columns": ["0", "1", "2"], "still": []})
+    {'moved': 'all 3 columns', 'held': 'none'}
+    """
+    if not settings.get("columns"):
+        return {}
+    moved, held = settings["columns"], settings.get("still") or ()
+    if not held and all(str(name).isdigit() for name in moved):
+        return {"moved": f"all {len(moved):,} columns", "held": "none"}
+    return {"moved": shown(moved), "held": shown(held) if held else "none"}
+
+
+def remark(settings: Mapping[str, Any], always: bool = False) -> str:
+    """The same in a line: to be added to others, where it is not all columns of an array.
+
+    >>> remark({"columns": ["age", "income"], "still": ["id"]})
+    '; moved age, income; held id'
+    >>> remark({"columns": ["0", "1"], "still": []}), remark({"columns": ["0"]}, always=True)
+    ('', 'moved all 1 columns; held none')
+    """
+    found = told(settings)
+    line = "; ".join(f"{what} {names}" for what, names in found.items())
+    if always:
+        return line
+    return "" if not line or found["moved"].startswith("all ") else f"; {line}"
+
+
+def shown(names: Sequence[object]) -> str:
+    """A few names, without what a terminal would act on."""
+    return "".join(each if each.isprintable() else "�" for each in listed(names, SHOWN))
