@@ -26,6 +26,9 @@ CLOSER = 16
 """How much closer. Of a jump in reach of a difference nothing is left or a multiple; of a slope,
 itself."""
 
+ODD = 0.25
+"""The share of them that must change when seen closer: of slopes, only the few at kinks do."""
+
 
 class Maxima(NamedTuple):
     """The steepest slope of each block and the sample that had it, (rows, targets, blocks)."""
@@ -147,8 +150,11 @@ class Pool:
             )
             again = closer(points, near, fits).reshape(samples.shape)
             gone, grown = 2 * again < seen, again > 2 * seen
-            made[at] = ((gone | grown).mean(axis=1) >= 0.5) & gone.any(axis=1)
-        return made
+            made[at] = gone.any(axis=1) & (
+                (gone | grown).sum(axis=1) >= ODD * (seen > 0).sum(axis=1)
+            )
+        # What jumps around most points jumps: elsewhere it was missed by chance.
+        return wanted if made.sum() >= max(1, wanted.sum() / 2) else made
 
     def points_judged(self, wanted: Any) -> int:
         """What looking for jumps costs."""

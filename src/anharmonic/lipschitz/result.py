@@ -15,6 +15,16 @@ from anharmonic.scores import Scores
 
 __all__ = ["CleverScores"]
 
+FITS = {
+    "target": "targets",
+    "slope": "slopes",
+    "shape": "shapes",
+    "agreement": "agreement",
+    "state": "states",
+    "steepest": "steepest",
+}
+"""Columns of a file and the fields they hold."""
+
 
 @dataclass(frozen=True, repr=False)
 class CleverScores(Scores):
@@ -93,15 +103,18 @@ class CleverScores(Scores):
     def to_arrow(self) -> Any:
         """The points as a pyarrow Table with the fits beside them, settings in its metadata."""
         table = super().to_arrow()
-        fits = {
-            "target": self.targets,
-            "slope": self.slopes,
-            "shape": self.shapes,
-            "agreement": self.agreement,
-            "state": self.states,
-            "steepest": self.steepest,
-        }
-        more = tables.arrow(fits, {})
+        more = tables.arrow({name: getattr(self, field) for name, field in FITS.items()}, {})
         for name in more.column_names:
             table = table.append_column(name, more[name])
         return table
+
+    @classmethod
+    def _read(cls, table: Any, about: dict[str, Any]) -> Scores:
+        plain = Scores._read(table, about)
+        # Files of version 0.1.0 know no slopes that were met.
+        unknown = np.full_like(tables.column(table, "slope"), np.nan)
+        fits = {
+            field: tables.column(table, name) if name in table.column_names else unknown
+            for name, field in FITS.items()
+        }
+        return cls(**vars(plain), **fits)
