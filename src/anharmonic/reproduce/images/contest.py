@@ -12,7 +12,14 @@ import numpy as np
 from anharmonic.protocols import Floats, Integers
 from anharmonic.randomness import generator
 from anharmonic.reproduce.images.measurements import Measurements
-from anharmonic.reproduce.images.ranking import Interval, auroc, interval, resampled, resamples
+from anharmonic.reproduce.images.ranking import (
+    Interval,
+    auroc,
+    interval,
+    ranked,
+    resampled,
+    resamples,
+)
 from anharmonic.reproduce.images.scoring import LABELS, Label, Score, budgets, candidates, margin
 
 __all__ = ["Contest"]
@@ -64,11 +71,7 @@ class Contest:
     def ranks(self, score: Score, rows: Integers | None = None) -> list[Interval]:
         """The AUROC of a score in every cell."""
         return [
-            interval(
-                auroc(score.of(each)[known], unstable),
-                resampled(score.of(each)[known], unstable, self._counts[:, known]),
-            )
-            for each, _, known, unstable in self.cells(rows)
+            ranked(score.of(each)[known], unstable) for each, _, known, unstable in self.cells(rows)
         ]
 
     def gains(

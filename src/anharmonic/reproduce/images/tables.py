@@ -137,9 +137,10 @@ def _label(contest: Contest, name: str, all_told: Told) -> Section:
     )
     return Section(
         f"Told from the others: {name}",
-        """AUROC for telling unstable photos from the others, with a 95% bootstrap interval over
-        photos; ▲ and ▼ stand where it is significantly above or below the margin's (a paired
-        bootstrap, each comparison by itself). Queries are those beside the one at the photo.""",
+        """AUROC for telling unstable photos from the others, with a 95% interval (Newcombe's
+        fifth method, widened to DeLong's variance); ▲ and ▼ stand where it is significantly above
+        or below the margin's (a paired bootstrap, each comparison by itself). Queries are those
+        beside the one at the photo.""",
         pictures=pictures,
         grid=Grid(("score", "queries", *(each.network for each in contest.found)), tuple(lines)),
     )
