@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from benchmarks import (
     clever,
+    clever_coverage,
     comparison,
     cost,
     drift,
@@ -18,7 +19,10 @@ from benchmarks import (
 
 
 def main() -> int:
-    parts = (overhead, cost, memory, images, comparison, report, spade, clever, drift, llm, service)
+    parts = (
+        *(overhead, cost, memory, images, comparison, report, spade, clever, clever_coverage),
+        *(drift, llm, service),
+    )
     met = [part.main() for part in parts]
     return 0 if all(met) else 1
 

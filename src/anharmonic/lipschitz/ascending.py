@@ -105,7 +105,8 @@ def furthest(along: Floats, norm: float) -> Floats:
         return np.sign(along)
     if norm == 2:
         length = np.linalg.norm(along, axis=1, keepdims=True)
-        return np.divide(along, length, out=np.zeros_like(along), where=length > 0)
+        unit: Floats = np.divide(along, length, out=np.zeros_like(along), where=length > 0)
+        return unit
     corner = np.zeros_like(along)
     each, most = np.arange(len(along)), np.abs(along).argmax(axis=1)
     corner[each, most] = np.sign(along[each, most])

@@ -41,9 +41,9 @@ def nstep_robustness(
       margin at an end, z = −(margin + mean Δ)/sd Δ. Larger is worse. `signed` holds z, `outputs`
       the margin.
     - "sway": the root mean square of the same Δ, in units of the margin. At most sway² of all
-      walks end in another class (Chebyshev's inequality). Larger is worse; of all that was tried
-      on images it ranks best. `signed` holds mean Δ in the same unit: below 0, walks tend towards
-      the boundary.
+      walks end in another class (Chebyshev's inequality). Larger is worse; on images nothing that
+      was tried ranks better, and z of "walks" is not told from it. `signed` holds mean Δ in the
+      same unit: below 0, walks tend towards the boundary.
     - "drift": the chance extrapolated from one step: with Δ now the change over a single one, a
       walk ends near margin + N·mean Δ, give or take √N·sd Δ. Of another class at the `event`
       "end", or at any time on the way, "ever" (a Brownian path's first passage, the boundary

@@ -100,7 +100,8 @@ def _mean(cells: Floats) -> Floats:
     """Over the cells that are known."""
     known = np.isfinite(cells)
     total, many = np.where(known, cells, 0.0).sum(axis=0), known.sum(axis=0)
-    return np.divide(total, many, out=np.full(len(total), np.nan), where=many > 0)
+    means: Floats = np.divide(total, many, out=np.full(len(total), np.nan), where=many > 0)
+    return means
 
 
 def _middle(draws: Floats) -> Interval:
