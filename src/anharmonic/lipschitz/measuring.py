@@ -96,10 +96,11 @@ def clever(
         question, slopes, size, reach * units, limits(bounds, region), blocks, block_size, seed
     )
     found = pool.maxima(chosen, duel, progress)
-    bent = (duel.targets >= 0) & ~level(found.slopes)
-    jumps = pool.jumps(chosen, duel, found, bent)
-    ascent = pool.ascent(chosen, duel, found, bent & ~jumps)
-    climbs = int((bent & ~jumps).sum()) * pool.gradients_per_ascent()
+    sloping = (duel.targets >= 0) & (found.slopes.max(axis=2) > 0)
+    jumps = pool.jumps(chosen, duel, found, sloping)
+    bent = sloping & ~jumps & ~level(found.slopes)
+    ascent = pool.ascent(chosen, duel, found, bent)
+    climbs = int(bent.sum()) * pool.gradients_per_ascent()
     settings = {
         "model": asked.name,
         "kind": asked.kind,
@@ -123,7 +124,7 @@ def clever(
         "guided": guide is not None,
         "seed": seed,
     }
-    looked_at = len(chosen) * blocks * block_size + climbs + pool.points_judged(bent)
+    looked_at = len(chosen) * blocks * block_size + climbs + pool.points_judged(sloping)
     queries = len(chosen) + looked_at * slopes.queries_a_point
     seen = Seen(centres, duel, found.slopes, ascent, jumps)
     return bounded(seen, chosen, len(region), queries, settings)

@@ -98,7 +98,11 @@ class CleverScores(Scores):
         noted = f", {masked - jumping:,} masked (no gradient)" if masked > jumping else ""
         noted += f", {jumping:,} masked (outputs jump, as trees' do)" if jumping else ""
         noted += f", {capped:,} at the radius or beyond" if capped else ""
-        return f"{super().__repr__()[:-1]}{noted}>"
+        # What is masked is finished.
+        missing = int(np.isnan(self.values).sum())
+        left = f", {missing - masked:,} unfinished" if missing > masked else ""
+        told = super().__repr__()[:-1].replace(f", {missing:,} unfinished", left)
+        return f"{told}{noted}>"
 
     def to_arrow(self) -> Any:
         """The points as a pyarrow Table with the fits beside them, settings in its metadata."""

@@ -74,13 +74,29 @@ def test_trees_have_no_slope_and_are_masked(name: str) -> None:
 
     points, labels = load_wine(return_X_y=True)
     model = _trees()[name].fit(points, labels)
-    size = 32 if name == "tree" else 16  # one tree has so few jumps that small blocks miss them
-    scores = ah.clever(model, points[::30], reference=points, blocks=size, block_size=size)
+    # One tree has so few jumps that small blocks miss them; large ones all find the same one.
+    blocks = (32, 64) if name == "tree" else (16, 16)
+    scores = ah.clever(
+        model, points[::30], reference=points, blocks=blocks[0], block_size=blocks[1]
+    )
     assert scores.masked.all()
     assert np.isnan(scores.values).all()
     assert scores.jumping.any()
     assert "outputs jump" in repr(scores)
+    assert "unfinished" not in repr(scores)
     assert scores.fits["jumps"] == (scores.states == State.jumps).sum() > 0
+
+
+@pytest.mark.finding("newcomer B5")
+def test_one_jump_that_every_block_finds_is_no_slope() -> None:
+    """All maxima are the same jump over the same step, which looked like an exact slope."""
+
+    def step(points: Any) -> Any:
+        return np.stack([points[:, 0] > 0.3, points[:, 0] <= 0.3], axis=1).astype(float)
+
+    scores = ah.clever(step, np.zeros((4, 1)), radius=1.0, scale=None, block_size=20_000, blocks=10)
+    assert scores.jumping.all()
+    assert np.isnan(scores.values).all()
 
 
 @pytest.mark.finding("newcomer B5")
