@@ -20,6 +20,8 @@ __all__ = ["Maxima", "Pool"]
 
 STARTS = 2
 """The steepest sample and its mirror image: a slope with two peaks mostly has them opposite."""
+ROOM = 1 << 22
+"""Numbers of an array of places: a climb keeps some ten such arrays, in double precision."""
 JUDGED = 8
 """Maxima of each fit that are looked at again, closer."""
 CLOSER = 16
@@ -161,9 +163,10 @@ class Pool:
         return JUDGED * int(wanted.sum()) if isinstance(self.slopes, Differences) else 0
 
     def _fits(self, wanted: Any, each: int) -> Iterator[tuple[Integers, ...]]:
-        """Places of fits, as many at a time as `each` points of each make a call."""
+        """Places of fits, as many at a time as `each` points of each make a call and fit in."""
         every = np.nonzero(wanted)
-        width = max(1, self.slopes.rows_a_call // each)
+        room = ROOM // self.question.region.dimension
+        width = max(1, min(self.slopes.rows_a_call, room) // each)
         for begin in range(0, len(every[0]), width):
             yield tuple(axis[begin : begin + width] for axis in every)
 
