@@ -30,10 +30,14 @@ SAMPLES_PER_STEP = 128
 
 
 class Ascent(NamedTuple):
-    """The steepest slope each climb met, and how much it may have left to climb: (climbs,)."""
+    """The steepest slope each climb met, and how much it may have left to climb: (climbs,).
+
+    `apart` is how far climbs from several starts ended from one another: peaks that differ.
+    """
 
     steepest: Floats
     rest: Floats
+    apart: Floats
 
 
 def steps_for(samples: int) -> int:
@@ -78,7 +82,7 @@ def ascended(
         slope = np.maximum(reached, slope)
         before, ahead = goal, steeper.astype(np.float64)
         met.append(slope)
-    return Ascent(slope, slope - met[-1 - LAST])
+    return Ascent(slope, slope - met[-1 - LAST], np.zeros(len(slope)))
 
 
 def _bend(

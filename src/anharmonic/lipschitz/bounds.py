@@ -92,13 +92,15 @@ def bounded(
 def _climbed(ends: Ends, ascent: Ascent) -> Ends:
     """Ends of laws raised to what climbs from the samples reached, and may still reach.
 
-    A slope that was met is no estimate, so an end below it is wrong; the law's error stays.
+    A slope that was met is no estimate, so an end below it is wrong; the law's error stays. Climbs
+    that ended apart tell of several peaks, of which there may be a higher one.
     """
-    top = (ascent.steepest + ascent.rest).reshape(-1)
+    steepest, rest, apart = (each.reshape(-1) for each in ascent)
+    top = steepest + rest
     above = top > ends.values
     return Ends(
         np.where(above, top, ends.values),
-        np.where(above, np.hypot(ends.errors, ascent.rest.reshape(-1)), ends.errors),
+        np.where(above, np.hypot(ends.errors, np.hypot(rest, apart / 2)), ends.errors),
         ends.shapes,
         ends.agreement,
         np.where(above, int(State.climbed), ends.states),

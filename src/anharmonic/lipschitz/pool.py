@@ -85,13 +85,14 @@ class Pool:
 
         One slope all over is its own maximum and needs no climb.
         """
-        made = Ascent(np.full(wanted.shape, np.nan), np.full(wanted.shape, np.nan))
+        made = Ascent(*(np.full(wanted.shape, np.nan) for _ in Ascent._fields))
         steps = steps_for(self.blocks * self.block_size)
         for at in self._fits(wanted, STARTS):
             best = found.slopes[at].argmax(axis=1)
             steepest = found.samples[at][np.arange(len(best)), best]
             climbs = self._from(rows[at[0]], steepest, duel, at, steps)
-            made.steepest[at], made.rest[at] = climbs
+            for whole, some in zip(made, climbs, strict=True):
+                whole[at] = some
         return made
 
     def gradients_per_ascent(self) -> int:
@@ -123,9 +124,9 @@ class Pool:
             return self.slopes.gradients(points(places), twice, each)
 
         climbs = ascended(gradients, inside, np.concatenate([begun, -begun]), self.norm, steps)
-        steepest, rest = (side.reshape(STARTS, -1) for side in climbs)
+        steepest, rest, _ = (side.reshape(STARTS, -1) for side in climbs)
         best = steepest.argmax(axis=0), np.arange(len(rows))
-        return Ascent(steepest[best], rest[best])
+        return Ascent(steepest[best], rest[best], np.ptp(steepest, axis=0))
 
     def jumps(self, rows: Integers, duel: Duel, found: Maxima, wanted: Any) -> Any:
         """Whether outputs jump where slopes seemed steepest, (rows, targets) of bool.
