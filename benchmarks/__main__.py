@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from benchmarks import (
     clever,
+    clever_coverage,
     comparison,
     cost,
     differences,
@@ -22,7 +23,7 @@ from benchmarks import (
 def main() -> int:
     parts = (
         *(overhead, cost, memory, images, comparison, differences),
-        *(report, spade, clever, drift, llm, mutations, service),
+        *(report, spade, clever, clever_coverage, drift, llm, mutations, service),
     )
     met = [part.main() for part in parts]
     return 0 if all(met) else 1

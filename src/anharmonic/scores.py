@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Self, cast
 
 import numpy as np
 from scipy.special import gammaln
 
 from anharmonic import tables
 from anharmonic.columns import remark, told
-from anharmonic.errors import SettingsError
+from anharmonic.errors import InputError, SettingsError
 from anharmonic.moments import Estimate, Moments
 from anharmonic.protocols import Floats, Integers
 from anharmonic.uncertainty import LOOKS, half_widths_of_points, resolutions, rounding
@@ -26,6 +27,9 @@ __all__ = ["Scores", "mean_coordinate"]
 COLUMNS = ("value", "error", "squared", "signed", "output", "turns")
 CHANGES = ("largest", "flat", "same")
 """Columns that files of 0.1.0 do not have."""
+HOMES = {"clever": ("lipschitz", "CleverScores"), "flip rate": ("baselines", "FlipScores")}
+"""Metrics whose scores are more than these columns. Their rooms are above this one, so one is
+entered only when a file of its scores is opened."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -334,9 +338,17 @@ class Scores:
         return tables.save(self.to_arrow(), path)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Scores:
-        """Read what `save` wrote."""
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read what `save` wrote, as the kind of scores it was."""
         table, about = tables.load(path, "scores", "Scores.save or --out")
+        kind = _kind_of(about["metric"])
+        if not issubclass(kind, cls):
+            raise InputError(f"{path} holds {about['metric']} scores: open it with Scores.load")
+        return cast(Self, kind._read(table, about))
+
+    @classmethod
+    def _read(cls, table: Any, about: dict[str, Any]) -> Scores:
+        """From what `to_arrow` made."""
         values, errors, squared, signed, outputs, turns = (
             tables.column(table, name) for name in COLUMNS
         )
@@ -352,6 +364,13 @@ class Scores:
             settings=about["settings"],
             **{name: tables.column(table, name) for name in CHANGES if name in table.column_names},
         )
+
+
+def _kind_of(metric: str) -> type[Scores]:
+    """The class of a metric's scores, from its own room."""
+    room, name = HOMES.get(metric, ("scores", "Scores"))
+    kind: type[Scores] = getattr(import_module(f"anharmonic.{room}"), name)
+    return kind
 
 
 def mean_lengths(dimensions: Integers) -> Floats:

@@ -15,7 +15,7 @@ import numpy as np
 from anharmonic.errors import InputError
 from anharmonic.files import whole_file
 
-__all__ = ["Backend", "arrow", "column", "facts", "frame", "load", "save"]
+__all__ = ["Backend", "arrow", "column", "facts", "frame", "held_by", "load", "save"]
 
 FORMAT = 1
 Backend = Literal["pandas", "polars", "pyarrow"]
@@ -62,6 +62,18 @@ def save(table: Any, path: str | os.PathLike[str]) -> Path:
     with whole_file(path) as temporary:
         pq.write_table(table, temporary)
     return Path(path)
+
+
+def held_by(path: str | os.PathLike[str]) -> str | None:
+    """What kind of result a file holds; None for one that `save` did not write."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        about = json.loads((pq.read_schema(path).metadata or {})[b"anharmonic"])
+    except (OSError, pa.ArrowInvalid, KeyError, ValueError):
+        return None
+    return str(about.get("holds", "scores"))
 
 
 def load(path: str | os.PathLike[str], what: str, writer: str) -> tuple[Any, dict[str, Any]]:

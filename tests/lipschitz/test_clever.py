@@ -132,8 +132,10 @@ def test_black_boxes_get_the_same_by_differences() -> None:
     pulled = ah.clever(module, POINTS, **arguments)
     asked = ah.clever(module, POINTS, gradients="differences", **arguments)
     np.testing.assert_allclose(pulled.values, asked.values, rtol=1e-5)
-    assert asked.queries == 6 * (1 + 160 * 10)
-    assert pulled.queries == 6 * (1 + 160)
+    # Samples, two climbs of four steps to each of two rivals, and a second look at eight samples.
+    climbs = 2 * 2 * (1 + 2 * 4)
+    assert pulled.queries == 6 * (1 + 160 + climbs)
+    assert asked.queries == 6 * (1 + (160 + climbs + 2 * 8) * 10)
 
 
 def test_a_single_column_stands_for_two_classes() -> None:

@@ -10,6 +10,7 @@ import pytest
 from scipy.stats import mannwhitneyu
 
 from anharmonic.errors import InputError, SettingsError
+from anharmonic.reproduce.images.choosing import choice
 from anharmonic.reproduce.images.contest import Contest
 from anharmonic.reproduce.images.measurements import NOT_WALKED, Measurements
 from anharmonic.reproduce.images.measuring import REDUCED
@@ -96,12 +97,12 @@ def made(name, seed=0, photos=120):
 
 def test_the_score_that_made_the_labels_is_found_and_holds():
     contest = Contest([made("one"), made("two", 1)], 0)
-    first, second = contest.halves
-    assert sorted([*first, *second]) == list(range(120))
-    best = contest.ordered[0][0]
+    made_choice = choice(contest, rounds=40)
+    best = made_choice.best
     assert best.name.split(" (")[0] in ("sway", "spread", "mean size", "z")
-    assert contest.worst(best, second) > 0.9
-    told, average = contest.gains(best, second)
+    assert made_choice.unseen.value > 0.9
+    assert made_choice.gain.low > 0
+    told, average = contest.gains(best)
     assert len(told) == 6
     assert average.low > 0
     nothing = [score for score in known_scores(contest.allowed) if score.name == "gamma, auto"]
@@ -130,7 +131,7 @@ def test_the_page_from_saved_measurements(tmp_path):
     text = page.markdown()
     for words in ("--data DIR", "Net B", "walks, sway", "average", "Measuring again", "net"):
         assert words in text
-    assert sum("reached" in line for line in page.verdict) == 2
+    assert sum("reached" in line or "not shown" in line for line in page.verdict) == 1
     told = json.loads(
         run(tmp_path, "reproduce", "images", "--data", str(tmp_path), "--json").stdout
     )

@@ -79,7 +79,10 @@ def saved() -> dict[str, Any]:
         return {
             "epochs": 3,
             "gamma": [0.1, 0.11, 0.12],
-            "hits": {name: {"hits": hits, "count": 1000} for name in names},
+            "hits": {
+                name: {"hits": [950, 951, 949] if name == "clean" else hits, "count": 1000}
+                for name in names
+            },
         }
 
     hits = {"SPADE-guided": [880, 890, 885], "random": [830, 835, 832], "vanilla": [700, 720, 690]}

@@ -60,7 +60,10 @@ def clever_command(
     reference: Reference = None,
     bounds: Bounds = None,
     guide: Annotated[
-        Path | None, typer.Option(help="Scores (as spade --out wrote) of what to measure first.")
+        Path | None,
+        typer.Option(
+            help="Scores (of spade --out or gamma --out): the largest are measured first."
+        ),
     ] = None,
     count: Count = None,
     columns: Columns = None,
@@ -107,8 +110,17 @@ def _targets(text: str) -> Any:
 
 def _guide(file: Path) -> Any:
     """The values that a file of scores holds."""
-    table, _ = tables.load(file, "scores", "spade --out or gamma --out")
+    what = "SPADE scores" if tables.held_by(file) == "SPADE scores" else "scores"
+    table, _ = tables.load(file, what, "spade --out or gamma --out")
     return tables.column(table, "value")
+
+
+def _masked(scores: CleverScores) -> str:
+    """How many points have no bound, and why."""
+    jumping = int(scores.jumping.sum())
+    flat = int(scores.masked.sum()) - jumping
+    told = f"{flat:,} without gradient"
+    return f"{told}, {jumping:,} where outputs jump and have no slope" if jumping else told
 
 
 def _show(scores: CleverScores) -> None:
@@ -123,7 +135,7 @@ def _show(scores: CleverScores) -> None:
         "radius": f"{known['radius']:.4g}, no bound is larger ({scores.capped.sum():,} are it)",
         **told(known),
         "points": f"{measured:,} of {len(scores):,}",
-        "masked (no gradient)": f"{int(scores.masked.sum()):,}",
+        "masked": _masked(scores),
         "samples a point": f"{known['blocks']} blocks of {known['block_size']}",
         "fits": ", ".join(f"{many:,} {name}" for name, many in scores.fits.items() if many),
         "queries": f"{scores.queries:,}, {known['gradients']:,} gradients ({known['slopes']})",

@@ -72,9 +72,7 @@ def nstep_command(
     data: Points,
     kind: Annotated[
         How,
-        typer.Option(
-            help="walks: a chance; sway: ranks best; drift: from one step; paper: theirs."
-        ),
+        typer.Option(help="walks: a chance; sway: ranks; drift: from one step; paper: theirs."),
     ] = How.walks,
     steps: Annotated[int, typer.Option(min=1, help="Random steps to survive.")] = 25,
     event: Annotated[When, typer.Option(help="Flipped at the end, or ever (drift).")] = When.end,

@@ -31,7 +31,6 @@ from anharmonic.cli.options import (
 )
 from anharmonic.cli.show import command_line, plain, tell
 from anharmonic.errors import SettingsError
-from anharmonic.files import read_data
 from anharmonic.spectral import SpadeScores, guide, spade
 
 __all__ = ["spade_command"]
@@ -57,6 +56,9 @@ def spade_command(
     output: OutputOption = None,
     columns: Columns = None,
     drop: Drop = None,
+    output_columns: Annotated[
+        str | None, typer.Option(help="Columns of --outputs to read, with commas.")
+    ] = None,
     seed: Seed = 0,
     trust: Trust = False,
     out: Out = None,
@@ -68,7 +70,12 @@ def spade_command(
 ) -> None:
     """How far a model pulls apart what is close: the SPADE score, and the most fragile points."""
     sizes = _sizes(shape)
-    given = _sources(inputs, outputs, model, data, columns, drop, output, trust)
+    if output_columns is None and inputs is not None and inputs == outputs:
+        raise SettingsError(
+            "--inputs and --outputs are the same file, which would score 1 whatever it holds: "
+            "choose its columns with --columns and --output-columns"
+        )
+    given = _sources(inputs, outputs, model, data, columns, drop, output_columns, output, trust)
     with _stages(quiet=as_json) as progress:
         scores = spade(
             *given,
@@ -114,12 +121,14 @@ def _sources(
     data: Path | None,
     columns: str | None,
     drop: str | None,
+    output_columns: str | None,
     output: str | None,
     trust: bool,
 ) -> tuple[Any, Any]:
     """Inputs and outputs, or a model and points."""
     if inputs is not None and outputs is not None and model is None and data is None:
-        return points_data(inputs, columns, drop), read_data(outputs, tell)
+        recorded = points_data(outputs, output_columns, None)
+        return points_data(inputs, columns, drop), recorded
     if model is not None and data is not None and inputs is None and outputs is None:
         return load(model, output, trust), points_data(data, columns, drop)
     raise SettingsError("give --inputs and --outputs, or --model and --data")

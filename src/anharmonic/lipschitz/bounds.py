@@ -2,36 +2,46 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from anharmonic.lipschitz.ascending import Ascent
 from anharmonic.lipschitz.result import CleverScores
 from anharmonic.lipschitz.slopes import Duel
 from anharmonic.lipschitz.weibull import Ends, State, fitted
 from anharmonic.margins import of_classes
 from anharmonic.protocols import Floats, Integers
 
-__all__ = ["bounded"]
+__all__ = ["Seen", "bounded"]
 
 MASKED_PROBABILITY = 100.0
 """Probabilities whose slopes would need so many radii to change the decision are saturated."""
 
 
+class Seen(NamedTuple):
+    """What was seen around some rows.
+
+    `centres` (rows, classes): answers at the points. `maxima` (rows, targets, blocks): slopes.
+    `ascent`: climbs from them, and `jumps`: whether outputs jump instead, (rows, targets).
+    """
+
+    centres: Floats
+    duel: Duel
+    maxima: Floats
+    ascent: Ascent
+    jumps: Any
+
+
 def bounded(
-    centres: Floats,
-    duel: Duel,
-    maxima: Floats,
-    rows: Integers,
-    many: int,
-    queries: int,
-    settings: dict[str, Any],
+    seen: Seen, rows: Integers, many: int, queries: int, settings: dict[str, Any]
 ) -> CleverScores:
-    """Bounds from answers at the points (rows, classes) and maxima (rows, targets, blocks)."""
+    """Bounds for these rows of `many`."""
+    centres, duel, maxima = seen.centres, seen.duel, seen.maxima
     shape = duel.targets.shape
     real = duel.targets >= 0
     flat = maxima.max(axis=2) == 0
-    ends = _ends(maxima, real & ~flat)
+    ends = _climbed(_ends(maxima, real & ~flat), seen.ascent)
     rivals = np.take_along_axis(centres, np.where(real, duel.targets, 0), axis=1)
     margins = np.where(real, of_classes(centres, duel.classes)[:, None] - rivals, np.nan)
     slopes = ends.values.reshape(shape)
@@ -40,10 +50,12 @@ def bounded(
         errors = distances * ends.errors.reshape(shape) / slopes
     states = ends.states.reshape(shape)
     reach = settings["radius"]
-    hidden = real & flat
+    hidden = real & (flat | seen.jumps)
     if settings["kind"] == "probability":
         hidden |= real & (distances > MASKED_PROBABILITY * reach)
     states = np.where(hidden, int(State.masked), np.where(real, states, int(State.none)))
+    states = np.where(real & seen.jumps, int(State.jumps), states)
+    met = np.where(hidden, np.nan, np.fmax(maxima.max(axis=2), seen.ascent.steepest))
     limit = np.where(hidden | ~real, np.nan, np.minimum(distances, reach))
     best = np.where(np.isfinite(limit), limit, np.inf).argmin(axis=1)
     each = np.arange(len(rows))
@@ -73,6 +85,25 @@ def bounded(
         shapes=everywhere(ends.shapes.reshape(shape)),
         agreement=everywhere(ends.agreement.reshape(shape)),
         states=everywhere(states, int(State.none)),
+        steepest=everywhere(np.where(real, met, np.nan)),
+    )
+
+
+def _climbed(ends: Ends, ascent: Ascent) -> Ends:
+    """Ends of laws raised to what climbs from the samples reached, and may still reach.
+
+    A slope that was met is no estimate, so an end below it is wrong; the law's error stays. Climbs
+    that ended apart tell of several peaks, of which there may be a higher one.
+    """
+    steepest, rest, apart = (each.reshape(-1) for each in ascent)
+    top = steepest + rest
+    above = top > ends.values
+    return Ends(
+        np.where(above, top, ends.values),
+        np.where(above, np.hypot(ends.errors, np.hypot(rest, apart / 2)), ends.errors),
+        ends.shapes,
+        ends.agreement,
+        np.where(above, int(State.climbed), ends.states),
     )
 
 

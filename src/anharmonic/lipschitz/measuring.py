@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from array_api_compat import array_namespace, device
 from numpy.typing import ArrayLike
 
 from anharmonic import models
@@ -15,12 +13,14 @@ from anharmonic.asking import Question, answers, question_about
 from anharmonic.deviation import placed
 from anharmonic.errors import SettingsError
 from anharmonic.fingerprints import fingerprint
-from anharmonic.lipschitz.bounds import bounded
+from anharmonic.lipschitz.bounds import Seen, bounded
+from anharmonic.lipschitz.pool import Pool
 from anharmonic.lipschitz.result import CleverScores
-from anharmonic.lipschitz.sampling import evenly, norm_of, typical_radius
-from anharmonic.lipschitz.slopes import Duel, Gradients, Slopes, slopes_of
+from anharmonic.lipschitz.sampling import norm_of, typical_radius
+from anharmonic.lipschitz.slopes import Duel, Gradients, slopes_of
+from anharmonic.lipschitz.weibull import level
 from anharmonic.margins import by_class, labels_of
-from anharmonic.protocols import Array, Draw, Floats, Integers
+from anharmonic.protocols import Floats, Integers
 from anharmonic.regions import as_region
 from anharmonic.scaling import limits, radius_of, scaled
 
@@ -51,8 +51,9 @@ def clever(
     """CLEVER: an estimated lower bound on the distance of any attack, at every point.
 
     The margin between the predicted class and a target, over the largest slope of that margin
-    within `radius`; the largest is extrapolated from maxima of `blocks` blocks of `block_size`
-    fresh samples each, shared by all targets. A bound is never above the radius.
+    within `radius`. The largest is where a law ends that is fitted to maxima of `blocks` blocks of
+    `block_size` fresh samples each, shared by all targets, or the steepest slope that was met on a
+    climb from those samples, if that is larger. A bound is never above the radius.
 
     - `norm`: of the attack: 1, 2 or inf. `radius`: in scaled units; "auto" is the median
       nearest-neighbour distance, for other norms the ball whose points lie as far out.
@@ -95,7 +96,12 @@ def clever(
     pool = Pool(
         question, slopes, size, reach * units, limits(bounds, region), blocks, block_size, seed
     )
-    maxima = pool.maxima(chosen, duel, progress)
+    found = pool.maxima(chosen, duel, progress)
+    sloping = (duel.targets >= 0) & (found.slopes.max(axis=2) > 0)
+    jumps = pool.jumps(chosen, duel, found, sloping)
+    bent = sloping & ~jumps & ~level(found.slopes)
+    ascent = pool.ascent(chosen, duel, found, bent)
+    climbs = int(bent.sum()) * pool.gradients_per_ascent()
     settings = {
         "model": asked.name,
         "kind": asked.kind,
@@ -106,7 +112,7 @@ def clever(
         "targets": targets if isinstance(targets, str) else list(targets),
         "blocks": blocks,
         "block_size": block_size,
-        "gradients": len(chosen) * blocks * block_size * duel.targets.shape[1],
+        "gradients": len(chosen) * blocks * block_size * duel.targets.shape[1] + climbs,
         "slopes": type(slopes).__name__.lower(),
         "region": region.kind,
         "points": len(region),
@@ -119,8 +125,10 @@ def clever(
         "guided": guide is not None,
         "seed": seed,
     }
-    queries = len(chosen) * (1 + blocks * block_size * slopes.queries_a_point)
-    return bounded(centres, duel, maxima, chosen, len(region), queries, settings)
+    looked_at = len(chosen) * blocks * block_size + climbs + pool.points_judged(sloping)
+    queries = len(chosen) + looked_at * slopes.queries_a_point
+    seen = Seen(centres, duel, found.slopes, ascent, jumps)
+    return bounded(seen, chosen, len(region), queries, settings)
 
 
 def _order(guide: Any, many: int, count: int | None) -> Integers:
@@ -161,66 +169,3 @@ def _duel(centres: Floats, targets: Any) -> Duel:
             )
         rivals = np.where(np.array(wanted) == classes[:, None], -1, np.array(wanted))
     return Duel(classes, np.ascontiguousarray(rivals))
-
-
-@dataclass(frozen=True)
-class Pool:
-    """Fresh samples around points, one pool for all targets."""
-
-    question: Question
-    slopes: Slopes
-    norm: float
-    lengths: Floats
-    limits: tuple[Floats, Floats] | None
-    blocks: int
-    block_size: int
-    seed: int
-
-    def maxima(
-        self, rows: Integers, duel: Duel, progress: Callable[[int, int], None] | None
-    ) -> Floats:
-        """The steepest slope of each block, (rows, targets, blocks)."""
-        samples = self.blocks * self.block_size
-        made = np.empty((len(rows), duel.targets.shape[1], self.blocks))
-        call = self.slopes.rows_a_call
-        together = max(1, call // samples)
-        for begin in range(0, len(rows), together):
-            part = slice(begin, begin + together)
-            few = rows[part]
-            width = max(1, call // len(few))
-            norms = np.concatenate(
-                [
-                    self._norms(few, duel, part, np.arange(low, min(low + width, samples)))
-                    for low in range(0, samples, width)
-                ],
-                axis=1,
-            )
-            shaped = norms.reshape(len(few), self.blocks, self.block_size, -1)
-            made[part] = shaped.max(axis=2).transpose(0, 2, 1)
-            if progress is not None:
-                progress(min(begin + together, len(rows)) * samples, len(rows) * samples)
-        return made
-
-    def _norms(self, rows: Integers, duel: Duel, part: slice, indices: Integers) -> Floats:
-        """Slopes at some samples of some rows: (rows, samples, targets)."""
-        start = placed(self.question, rows)
-        moved = self._moved(start, rows, indices)
-        each = len(indices)
-        repeated = Duel(
-            np.repeat(duel.classes[part], each), np.repeat(duel.targets[part], each, axis=0)
-        )
-        found = self.slopes(moved, np.repeat(rows, each), repeated)
-        return found.reshape(len(rows), each, -1)
-
-    def _moved(self, start: Array, rows: Integers, indices: Integers) -> Array:
-        xp = array_namespace(start)
-        draw = Draw(self.seed, rows, np.zeros(len(rows), dtype=np.int64), start)
-        steps = evenly(self.norm, draw, indices, start.shape[1])
-        lengths = xp.asarray(self.lengths, dtype=start.dtype, device=device(start))
-        points = start[:, None, :] + steps * lengths
-        if self.limits is not None:
-            low, high = (
-                xp.asarray(edge, dtype=start.dtype, device=device(start)) for edge in self.limits
-            )
-            points = xp.clip(points, low, high)
-        return points.reshape((-1, start.shape[1]))

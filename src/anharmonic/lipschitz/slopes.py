@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, Protocol, cast
 
 import numpy as np
 from array_api_compat import array_namespace, device, is_numpy_array
@@ -15,7 +16,7 @@ from anharmonic.margins import by_class
 from anharmonic.models.gradients import pullback_of
 from anharmonic.protocols import Array, Floats, Integers, Kind, Pullback
 
-__all__ = ["Gradients", "Slopes", "slopes_of"]
+__all__ = ["Differences", "Duel", "Gradients", "Slopes", "slopes_of"]
 
 Gradients = Literal["auto", "torch", "differences"]
 DIFFERENCE = 1e-3
@@ -42,6 +43,9 @@ class Slopes(Protocol):
         """What a point costs."""
 
     def __call__(self, points: Array, rows: Integers, duel: Duel) -> Floats: ...
+
+    def gradients(self, points: Array, rows: Integers, duel: Duel) -> Floats:
+        """Gradients themselves, (points, n) in scaled units, of margins to one rival a row."""
 
 
 def slopes_of(
@@ -88,20 +92,27 @@ class Pulled:
         return 256 if is_numpy_array(one) or str(one.device) == "cpu" else 16384
 
     def __call__(self, points: Array, rows: Integers, duel: Duel) -> Floats:
+        norms = [dual_norm(each, self.norm) for each in self._pulled(points, rows, duel)]
+        found = np.stack([on_host(each) for each in norms], axis=1).astype(np.float64)
+        return _checked(found, rows)
+
+    def gradients(self, points: Array, rows: Integers, duel: Duel) -> Floats:
+        (gradient,) = self._pulled(points, rows, duel)
+        return _checked(on_host(gradient).astype(np.float64), rows)
+
+    def _pulled(self, points: Array, rows: Integers, duel: Duel) -> Iterator[Array]:
+        """The gradient of the margin to each rival in turn, (points, n), in scaled units."""
         region = self.question.region
         outputs, pull = self.back(region.restored(points, rows))
         sizes = array_namespace(outputs).asarray(
             self.units, dtype=outputs.dtype, device=device(outputs)
         )
         moving = [region.names.index(name) for name in region.columns] if region.still else None
-        norms = []
         for target in duel.targets.T:
             gradient = pull(_weights(duel.classes, target, outputs.shape[1], self.kind))
             flat = gradient.reshape((len(rows), -1))
             flat = flat if moving is None else flat[:, moving]
-            norms.append(dual_norm(flat * sizes, self.norm))
-        found = np.stack([on_host(each) for each in norms], axis=1).astype(np.float64)
-        return _checked(found, rows)
+            yield flat * sizes
 
     @property
     def kind(self) -> Kind:
@@ -139,6 +150,20 @@ class Differences:
         return 2 * len(self.units)
 
     def __call__(self, points: Array, rows: Integers, duel: Duel) -> Floats:
+        jacobian = self._jacobian(points, rows)
+        each = np.arange(len(rows))
+        own = jacobian[each, :, duel.classes]
+        norms = [dual_norm(own - jacobian[each, :, other], self.norm) for other in duel.targets.T]
+        return _checked(np.stack(norms, axis=1), rows)
+
+    def gradients(self, points: Array, rows: Integers, duel: Duel) -> Floats:
+        jacobian = self._jacobian(points, rows)
+        each = np.arange(len(rows))
+        rival = jacobian[each, :, duel.targets[:, 0]]
+        return _checked(jacobian[each, :, duel.classes] - rival, rows)
+
+    def _jacobian(self, points: Array, rows: Integers) -> Floats:
+        """Changes of every class's output, (points, features, classes)."""
         xp = array_namespace(points)
         lengths = xp.asarray(self.step * self.units, dtype=points.dtype, device=device(points))
         steps = xp.eye(len(self.units), dtype=points.dtype, device=device(points)) * lengths
@@ -146,18 +171,14 @@ class Differences:
         found = answers(self.question, both, rows)
         ahead, behind = np.split(by_class(found, self.question.model.kind), 2, axis=1)
         # In units: the scaled step is the same for every feature.
-        jacobian = (ahead - behind) / (2 * self.step)
-        each = np.arange(len(rows))
-        own = jacobian[each, :, duel.classes]
-        norms = [dual_norm(own - jacobian[each, :, other], self.norm) for other in duel.targets.T]
-        return _checked(np.stack(norms, axis=1), rows)
+        return cast(Floats, (ahead - behind) / (2 * self.step))
 
 
-def _checked(norms: Floats, rows: Integers) -> Floats:
-    bad = np.unique(rows[~np.isfinite(norms).all(axis=1)]).tolist()
+def _checked(found: Floats, rows: Integers) -> Floats:
+    bad = np.unique(rows[~np.isfinite(found).all(axis=1)]).tolist()
     if bad:
         raise OutputError(
             f"the model's gradient is NaN or infinite near rows {listed(bad)}: leave them out, "
             "or give bounds= so that their neighbours stay legal"
         )
-    return norms
+    return found

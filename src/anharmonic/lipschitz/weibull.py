@@ -15,14 +15,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 from scipy.special import chdtri, kolmogorov
 
 from anharmonic.protocols import Floats, Integers
 
-__all__ = ["Ends", "State", "fitted"]
+__all__ = ["Ends", "State", "fitted", "level"]
 
 SHAPES = np.geomspace(1.0, 10.0, 13)
 OFFSETS = np.linspace(np.log(1e-5), np.log(30.0), 24)
@@ -43,6 +43,8 @@ class State(IntEnum):
     exact = 3
     masked = 4
     none = 5
+    climbed = 6
+    jumps = 7
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,7 @@ def fitted(maxima: Floats, weights: Floats | None = None) -> Ends:
     """
     many = len(maxima)
     top, spread = maxima.max(axis=1), np.ptp(maxima, axis=1)
-    flat = spread <= FLAT * np.abs(top)
+    flat = level(maxima)
     made = Ends(
         top.copy(),
         np.where(flat, spread, 0.0),
@@ -89,6 +91,11 @@ def fitted(maxima: Floats, weights: Floats | None = None) -> Ends:
         made.shapes[rest], made.agreement[rest] = found.shapes, found.agreement
         made.states[rest] = found.states
     return made
+
+
+def level(maxima: Floats) -> Any:
+    """Whether maxima (…, blocks) are all the same, rounding aside."""
+    return np.ptp(maxima, axis=-1) <= FLAT * np.abs(maxima.max(axis=-1))
 
 
 def _many(below: Floats, weights: Floats) -> Ends:

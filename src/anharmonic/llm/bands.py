@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from anharmonic.auroc import auroc, auroc_interval
 from anharmonic.errors import InputError, PointsError
 from anharmonic.files import whole_file
 from anharmonic.llm.statistics import Unit
@@ -75,7 +76,7 @@ PAPER = Bands(0.1, 0.2, CAVEAT)
 
 @dataclass(frozen=True)
 class Calibration:
-    """Bands fitted to judged answers, with intervals from `rounds` resamplings of them."""
+    """Bands fitted to judged answers; their limits' intervals are from resamplings of them."""
 
     bands: Bands
     low_interval: tuple[float, float]
@@ -115,34 +116,20 @@ def calibrate(
     for _ in range(rounds):
         rows = rng.integers(len(gammas), size=len(gammas))
         if right[rows].any() and not right[rows].all():
-            limits = _limits(gammas[rows], right[rows], trusted, doubted)
-            draws.append((*limits, auroc(gammas[rows], ~right[rows])))
+            draws.append(_limits(gammas[rows], right[rows], trusted, doubted))
     ends = np.quantile(np.array(draws), (0.025, 0.975), axis=0).T
     low, high = _limits(gammas, right, trusted, doubted)
+    ranked = auroc_interval(gammas, ~right)
     words = f"Fitted to {len(gammas):,} judged answers, {int(right.sum()):,} of them good."
     return Calibration(
         Bands(low, high, words),
         (float(ends[0, 0]), float(ends[0, 1])),
         (float(ends[1, 0]), float(ends[1, 1])),
-        auroc(gammas, ~right),
-        (float(ends[2, 0]), float(ends[2, 1])),
+        ranked.value,
+        (ranked.low, ranked.high),
         len(gammas),
         int(right.sum()),
     )
-
-
-def auroc(values: Array, bad: Array) -> float:
-    """The chance that a bad answer has the larger value, ties half.
-
-    >>> auroc([0.1, 0.2, 0.2], [False, False, True])
-    0.75
-    """
-    from scipy.stats import rankdata  # half a second to import, for few who need it
-
-    chosen = np.asarray(bad, dtype=bool)
-    many, few = int(chosen.sum()), int((~chosen).sum())
-    ranks = rankdata(np.asarray(values, dtype=float))
-    return float((ranks[chosen].sum() - many * (many + 1) / 2) / (many * few))
 
 
 def _limits(gammas: Floats, good: Array, trusted: float, doubted: float) -> tuple[float, float]:

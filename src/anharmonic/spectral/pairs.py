@@ -21,6 +21,8 @@ from anharmonic.scaling import scaled
 __all__ = ["Pairs", "crowded", "is_data", "paired"]
 
 KEYED = 2**18
+LABELS = 20
+"""More different outputs than this are hardly labels."""
 MIXED = np.uint64(32)
 """High bits, where floats differ, must reach the low ones: a product moves bits up only."""
 
@@ -150,7 +152,13 @@ def crowded(points: Floats, neighbours: int, what: str) -> float:
         raise PointsError(
             f"the {what} take {len(places):,} values in {len(points):,} rows, and {share:.0%} of "
             f"the rows have more than {neighbours} exact copies: which are neighbours would be "
-            "chance. Give logits or probabilities rather than labels, drop copies, or raise "
-            "neighbours"
+            f"chance. {_finer(len(places))}, drop copies, or raise neighbours"
         )
     return share
+
+
+def _finer(values: int) -> str:
+    """What to give instead of outputs of few different values."""
+    if values > LABELS:
+        return "Probabilities of trees come in steps: give finer ones (more trees, or calibrated)"
+    return "Give logits or probabilities rather than labels"

@@ -80,7 +80,8 @@ class SpadeScores:
         rise = np.log(self.score) - float(logarithms.mean)
         # The score's own spread and that of the blocks' mean.
         spread = np.sqrt(float(logarithms.variance) + float(logarithms.error) ** 2)
-        return Estimate(float(rise / lengths), float(spread / lengths))
+        # Equal scores differ by rounding.
+        return Estimate(*(round(float(each / lengths), 9) for each in (rise, spread)))
 
     def worst(self, count: int = 10) -> Integers:
         """Rows of the largest node scores, the largest first."""
@@ -135,13 +136,21 @@ class SpadeScores:
             f"outputs, {known['edges_torn']:,} input edges between those, "
             f"{known['edges_added']:,} edges added",
             **({"looked at": looked["moved"], "left out": looked["held"]} if looked else {}),
-            "queries": f"{self.queries:,}",
-            "seconds": f"{sum(known['seconds'].values()):.1f}",
         }
         if len(self.blocks) > 1:
             found["grows with points to the power"] = str(self.growth)
         if known["tied"]:
             found["outputs with more copies than neighbours"] = f"{known['tied']:.1%}"
+        equal = known.get("ties", {})
+        if any(equal.values()):
+            found["last neighbour chosen by row order"] = (
+                f"{equal['inputs']:.1%} of inputs, {equal['outputs']:.1%} of outputs: "
+                "others are as near"
+            )
+        if known.get("same"):
+            found["outputs"] = "are the inputs themselves, which scores 1 whatever they are"
+        found["queries"] = f"{self.queries:,}"
+        found["seconds"] = f"{sum(known['seconds'].values()):.1f}"
         return found
 
     def to_arrow(self) -> Any:

@@ -134,6 +134,8 @@ def _one(
         "search": {"inputs": near.search, "outputs": far.search},
         "recall": {"inputs": near.recall, "outputs": far.recall},
         "tied": tied,
+        "ties": {"inputs": near.ties, "outputs": far.ties},
+        "same": bool(np.array_equal(outputs, pairs.inputs)),
         "residual": found.residual,
         "block_size": len(parts[0][0]) if parts else 0,
         "seconds": clock.seconds,

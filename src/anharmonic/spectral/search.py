@@ -19,7 +19,7 @@ from anharmonic.spectral.clusters import clustered
 from anharmonic.spectral.filters import FILTER_DIMENSIONS, filtered
 from anharmonic.spectral.products import SPARE, compared, reranked, squared
 
-__all__ = ["SEARCHES", "Search", "chosen", "moderate", "neighbours", "recall"]
+__all__ = ["SEARCHES", "Search", "chosen", "moderate", "neighbours", "recall", "ties"]
 
 Search = Callable[[Floats, int], Integers]
 """Points (rows, n) and a count in; row numbers (rows, count) out, nearest first."""
@@ -146,6 +146,22 @@ SEARCHES: dict[str, Search] = {
     "clusters": clustered,
     "torch": on_device,
 }
+
+
+def ties(points: Floats, count: int, sample: int = 200, seed: int = 0) -> float:
+    """Share of rows, among some, whose last neighbour is no nearer than one that was left out.
+
+    Which of the two is a neighbour is decided by the order of the rows.
+
+    >>> ties(np.array([[0.0], [1.0], [2.0], [3.5]]), 1)  # 1 is as far from 0 as from 2
+    0.25
+    """
+    rows = len(points)
+    if count + 1 >= rows:
+        return 0.0
+    asked = generator(seed, 21).choice(rows, min(sample, rows), replace=False)
+    away = _distances(points, asked, compared(points, asked, count + 1))
+    return float((away[:, -1] <= away[:, -2] * (1 + 1e-12)).mean())
 
 
 def recall(points: Floats, found: Integers, sample: int = 200, seed: int = 0) -> float:

@@ -10,7 +10,7 @@ from anharmonic.devices import accelerated
 from anharmonic.errors import Disconnected, SettingsError
 from anharmonic.protocols import Floats, Integers
 from anharmonic.spectral.graph import Graph, graph_of, joined
-from anharmonic.spectral.search import Search, chosen, moderate, neighbours, recall
+from anharmonic.spectral.search import Search, chosen, moderate, neighbours, recall, ties
 from anharmonic.spectral.spectrum import ROUGH, TOLERANCE, leading
 
 __all__ = ["Components", "Plan", "Side", "Solution", "checked", "side", "solved"]
@@ -45,6 +45,7 @@ class Side(NamedTuple):
     graph: Graph
     search: str
     recall: float
+    ties: float = 0.0
 
 
 class Solution(NamedTuple):
@@ -72,13 +73,14 @@ class Solution(NamedTuple):
 
 
 def side(points: Floats, plan: Plan, measure: bool = True) -> Side:
-    """The graph of some points; the recall of a search that may miss is measured on a sample."""
+    """The graph of some points; what a search may miss and ties are measured on a sample."""
     points = moderate(points)
     found = neighbours(points, plan.neighbours, plan.search)
     name = "own" if callable(plan.search) else chosen(points, plan.search)
     exact = name in ("exact", "tree", "torch")
     share = 1.0 if exact else recall(points, found, seed=plan.seed) if measure else float("nan")
-    return Side(points, graph_of(found), name, share)
+    equal = ties(points, plan.neighbours, seed=plan.seed) if measure else float("nan")
+    return Side(points, graph_of(found), name, share, equal)
 
 
 def solved(inputs: Side, outputs: Side, plan: Plan) -> Solution:

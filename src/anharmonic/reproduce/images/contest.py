@@ -1,4 +1,4 @@
-"""Every score against every label of every network; chosen on one half, tested on the other."""
+"""Every score against every label of every network."""
 
 from __future__ import annotations
 
@@ -9,10 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from anharmonic.protocols import Floats, Integers
-from anharmonic.randomness import generator
+from anharmonic.protocols import Floats
 from anharmonic.reproduce.images.measurements import Measurements
-from anharmonic.reproduce.images.ranking import Interval, auroc, interval, resampled, resamples
+from anharmonic.reproduce.images.ranking import (
+    Interval,
+    auroc,
+    interval,
+    ranked,
+    resampled,
+    resamples,
+)
 from anharmonic.reproduce.images.scoring import LABELS, Label, Score, budgets, candidates, margin
 
 __all__ = ["Contest"]
@@ -41,42 +47,28 @@ class Contest:
         return budgets(self.found)
 
     @cached_property
-    def halves(self) -> tuple[Integers, Integers]:
-        """Photos to choose on, and photos to test on."""
-        order = generator(self.seed, 42).permutation(len(self.found[0]))
-        middle = -(-len(order) // 2)
-        return np.sort(order[:middle]), np.sort(order[middle:])
-
-    @cached_property
     def _counts(self) -> Floats:
         """Resamples of photos, the same for all networks and scores, so that they pair."""
         return resamples(len(self.found[0]), self.seed)
 
-    def cells(self, rows: Integers | None = None) -> Iterator[tuple[Measurements, str, Any, Any]]:
-        """Network, label's name, the rows among these where it is known, and unstable there."""
-        wanted = np.arange(len(self.found[0])) if rows is None else rows
+    def cells(self) -> Iterator[tuple[Measurements, str, Any, Any]]:
+        """Network, label's name, the rows where it is known, and whether unstable there."""
         for each in self.found:
             for name in LABELS:
                 label = self.labels[each.network, name]
-                known = wanted[label.known[wanted]]
+                known = np.flatnonzero(label.known)
                 yield each, name, known, label.unstable[known]
 
-    def ranks(self, score: Score, rows: Integers | None = None) -> list[Interval]:
+    def ranks(self, score: Score) -> list[Interval]:
         """The AUROC of a score in every cell."""
         return [
-            interval(
-                auroc(score.of(each)[known], unstable),
-                resampled(score.of(each)[known], unstable, self._counts[:, known]),
-            )
-            for each, _, known, unstable in self.cells(rows)
+            ranked(score.of(each)[known], unstable) for each, _, known, unstable in self.cells()
         ]
 
-    def gains(
-        self, score: Score, rows: Integers | None = None, rival: Score = MARGIN
-    ) -> tuple[list[Interval], Interval]:
+    def gains(self, score: Score, rival: Score = MARGIN) -> tuple[list[Interval], Interval]:
         """How much above a rival in every cell, and on average: a paired bootstrap."""
         values, draws = [], []
-        for each, _, known, unstable in self.cells(rows):
+        for each, _, known, unstable in self.cells():
             one, other = score.of(each)[known], rival.of(each)[known]
             counts = self._counts[:, known]
             values.append(auroc(one, unstable) - auroc(other, unstable))
@@ -88,17 +80,17 @@ class Contest:
         average = np.mean([draws[at] for at in clear], axis=0)
         return told, interval(float(np.mean([values[at] for at in clear])), average)
 
-    def worst(self, score: Score, rows: Integers | None = None) -> float:
+    def worst(self, score: Score) -> float:
         """The smallest AUROC over cells, of those that are known."""
         values = [
-            auroc(score.of(each)[known], unstable) for each, _, known, unstable in self.cells(rows)
+            auroc(score.of(each)[known], unstable) for each, _, known, unstable in self.cells()
         ]
         known_values = [value for value in values if np.isfinite(value)]
         return min(known_values, default=float("nan"))
 
     @cached_property
     def ordered(self) -> list[tuple[Score, float]]:
-        """Candidates of few queries with their worst AUROC on the first half, best first."""
+        """Candidates of few queries with their worst AUROC over cells, best first."""
         few = [budget for budget in self.allowed if budget <= FEW]
-        tried = [(score, self.worst(score, self.halves[0])) for score in candidates(few)]
+        tried = [(score, self.worst(score)) for score in candidates(few)]
         return sorted(tried, key=lambda each: -np.nan_to_num(each[1]))

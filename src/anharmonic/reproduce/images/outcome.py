@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +16,7 @@ from anharmonic.reproduce.images.ranking import Interval, interval, resamples
 from anharmonic.reproduce.images.scoring import KINDS
 from anharmonic.stability import flip_chance
 
-__all__ = ["Climbed", "accuracy", "brier", "flips_found", "queries"]
+__all__ = ["Climbed", "accuracy", "brier", "budgets_left", "flips_found", "queries"]
 
 EQUAL = 2
 """Seeds every photo was walked with: a third gamma ascent only where two disagreed."""
@@ -68,6 +69,12 @@ def flips_found(found: Measurements, seed: int) -> dict[str, Climbed]:
     return told
 
 
+def budgets_left(found: Measurements, allowed: Sequence[int]) -> list[int]:
+    """Numbers of walks to predict from that leave at least as many to be predicted."""
+    walks = found.arrays[f"{KINDS[3]}/changes"].shape[2]
+    return sorted({min(budget, walks // 2) for budget in allowed if walks >= 4})
+
+
 def brier(found: Measurements, budget: int) -> dict[str, Estimate]:
     """Mean squared distance of a chance, from `budget` queries, to whether walks ended flipped.
 
@@ -77,8 +84,6 @@ def brier(found: Measurements, budget: int) -> dict[str, Estimate]:
     ends = found.arrays[f"{KINDS[3]}/changes"][:, 0].astype(np.float64)
     gap = found.arrays["margin"].astype(np.float64)
     seen = (gap[:, None] + ends[:, budget:] < 0).astype(np.float64)
-    if not seen.size:
-        return {}
     one_step = found.around("onehot", budget)[:, 0]
     guesses = {
         "drift": _chance(gap, one_step, STEPS),

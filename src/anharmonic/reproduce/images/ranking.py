@@ -6,10 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from anharmonic.auroc import auroc, auroc_interval
 from anharmonic.protocols import Floats
 from anharmonic.randomness import generator
 
-__all__ = ["Interval", "auroc", "interval", "resampled", "resamples"]
+__all__ = ["Interval", "auroc", "interval", "ranked", "resampled", "resamples"]
 
 RESAMPLES = 2000
 
@@ -38,19 +39,13 @@ class Interval(NamedTuple):
         return f"{self.value:+.3f} [{self.low:+.3f}, {self.high:+.3f}]"
 
 
-def auroc(scores: Any, unstable: Any) -> float:
-    """The share of pairs, one unstable and one not, with the larger score on the unstable one.
-
-    A tie counts half; unknown where there is no pair.
-
-    >>> auroc([0.9, 0.8, 0.3, 0.3], [True, False, True, False])
-    0.625
-    """
-    return float(resampled(scores, unstable, np.ones((1, len(np.asarray(scores)))))[0])
+def ranked(scores: Any, unstable: Any) -> Interval:
+    """The AUROC with its interval."""
+    return Interval(*auroc_interval(scores, unstable))
 
 
 def resampled(scores: Any, unstable: Any, counts: Floats) -> Floats:
-    """The same with each photo taken as often as `counts` (resamples, photos) says."""
+    """AUROCs with each photo taken as often as `counts` (resamples, photos) says."""
     values, flags = np.asarray(scores, dtype=np.float64), np.asarray(unstable, dtype=bool)
     one, other = values[flags][:, None], values[~flags][None, :]
     above = (one > other) + 0.5 * (one == other)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
+from anharmonic.reproduce.images.choosing import ROUNDS, Choice, choice
 from anharmonic.reproduce.images.contest import FEW, MARGIN, Contest
-from anharmonic.reproduce.images.measurements import read_measurements
+from anharmonic.reproduce.images.measurements import Measurements, read_measurements
 from anharmonic.reproduce.images.outcome import flips_found
 from anharmonic.reproduce.images.ranking import Interval
 from anharmonic.reproduce.images.reduced import few_photos
@@ -17,6 +18,9 @@ from anharmonic.reproduce.page import Page, Tell, silent
 __all__ = ["image_stability"]
 
 WANTED = 0.9
+ENOUGH = 60
+"""Photos below which nothing is settled."""
+NAMED = 3
 CLAIM = """Climbing gamma changes an image's class in a few steps, and P·exp(−N·gamma), from one
 probability and one gamma, tells which images are stable (section 5, Figs. 3 to 5; supplement,
 Table 1)."""
@@ -31,36 +35,40 @@ def image_stability(
     tell("ranking every score against every label …")
     contest = Contest(found, seed)
     title = "Which decisions about images last?"
-    return Page("images", title, CLAIM, sections(contest), _verdict(contest), seed, "--data DIR")
+    made = choice(contest)
+    told = sections(contest, made), _verdict(contest, made)
+    return Page("images", title, CLAIM, *told, seed, "--data DIR")
 
 
-def _verdict(contest: Contest) -> tuple[str, ...]:
-    if all(math.isnan(rank.value) for rank in contest.ranks(MARGIN, contest.halves[0])):
-        return ("Too few photos: on the half to choose on, all are stable or none is.",)
-    return (_half(contest), _above_margin(contest), _paper(contest), _price(contest))
+def _verdict(contest: Contest, made: Choice) -> tuple[str, ...]:
+    if all(math.isnan(rank.value) for rank in contest.ranks(MARGIN)):
+        return ("Too few photos: all are stable or none is.",)
+    few = len(contest.found[0]) < ENOUGH
+    settled = (f"Fewer than {ENOUGH} photos show the procedure and settle nothing.",) if few else ()
+    lines = (_chosen(contest, made), _above_margin(contest, made), _paper(contest), _price(contest))
+    return (*settled, *lines)
 
 
-def _half(contest: Contest) -> str:
-    best, first = contest.ordered[0]
-    lowest, margin = (contest.worst(each, contest.halves[1]) for each in (best, MARGIN))
-    reached = "reached" if lowest >= WANTED else "not reached"
+def _chosen(contest: Contest, made: Choice) -> str:
+    best, worst = made.ordered[0]
     known = " (this is `nstep_robustness(kind='sway')`)" if best.name == RECOMMENDED else ""
-    return f"""Chosen on one half of the photos, among {len(contest.ordered)} ways with at most
-        {FEW} queries: {best}{known}. Its smallest AUROC over networks and labels was {first:.3f}
-        there, and is {lowest:.3f} on the other half, where the margin's is {margin:.3f}. Aimed at,
-        {WANTED:.2f} on every network and label with at most {FEW} queries: {reached}. (On all
-        photos: {contest.worst(best):.3f}, the margin's {contest.worst(MARGIN):.3f}.)"""
+    reached = "reached" if made.unseen.low >= WANTED else "not shown"
+    names = ", ".join(str(each) for each in made.untold[:NAMED])
+    untold = f"{len(made.untold)} others are not told from it" + (f" ({names})" if names else "")
+    return f"""Chosen among {len(made.ordered)} ways with at most {FEW} queries: {best}{known}, in
+        {made.shares.get(str(best), 0):.0%} of {ROUNDS} resamples of the photos; {untold}. Its
+        smallest AUROC over networks and labels is {worst:.3f}, of which choosing adds
+        {made.optimism:.3f}: {made.corrected:.3f}. On photos that had no part in choosing, what was
+        chosen has {made.unseen} at worst, the margin {contest.worst(MARGIN):.3f} on all. Aimed at,
+        {WANTED:.2f} on every network and label with at most {FEW} queries: {reached}."""
 
 
-def _above_margin(contest: Contest) -> str:
-    best = contest.ordered[0][0]
-    half, average = contest.gains(best, contest.halves[1])
-    whole, in_all = contest.gains(best)
-    reached = "reached" if _clear(half) == len(half) else "not reached"
-    return f"""Above the margin on that other half by {average.signed} on average over networks and
-        labels (95% interval, paired bootstrap over photos), and significantly so in
-        {_clear(half)} of {len(half)} of them taken alone; aimed at, all: {reached}. On all photos,
-        which includes those it was chosen on: {in_all.signed}, {_clear(whole)} of {len(whole)}."""
+def _above_margin(contest: Contest, made: Choice) -> str:
+    gains, average = contest.gains(made.best)
+    return f"""Above the margin by {made.gain.signed} on average over networks and labels, on photos
+        that had no part in choosing (95% of resamples). On all photos, which includes those it was
+        chosen on: {average.signed} (paired bootstrap), and significantly so in {_clear(gains)} of
+        {len(gains)} networks and labels taken alone."""
 
 
 def _clear(gains: list[Interval]) -> int:
@@ -75,7 +83,7 @@ def _paper(contest: Contest) -> str:
         name: _span(contest.ranks(scores[name]))
         for name in ("gamma, singles", metric.name, alone.name, "margin")
     }
-    gains = contest.gains(metric, rival=alone)[0]
+    gains = contest.gains(metric, alone)[0]
     worse = sum(gain.high < 0 for gain in gains)
     return f"""Corrected: gamma alone says little, AUROC {said["gamma, singles"]} with {budget}
         queries. The paper's metric has {said[metric.name]}, P alone, without a further query,
@@ -89,15 +97,21 @@ def _span(ranks: list[Interval]) -> str:
 
 
 def _price(contest: Contest) -> str:
-    told = []
-    for found in contest.found:
-        climbs = flips_found(found, contest.seed)
-        if "gamma" in climbs and climbs["gamma"].rate.value > 0:
-            more = climbs["margin"].rate.value / climbs["gamma"].rate.value
-            told.append(
-                f"{found.network}: margin {climbs['margin'].share.value:.0%} of walks, gamma "
-                f"{climbs['gamma'].share.value:.0%}, random {climbs['random'].share.value:.0%}; "
-                f"{more:,.0f} times the flips a query"
-            )
+    told = [_prices(found, contest.seed) for found in contest.found]
     return f"""Corrected: climbing gamma is a poor way to change a class; lowering the margin finds
-        more, for less ({". ".join(told) or "no gamma ascent was made"})."""
+        more, for less ({". ".join(told)})."""
+
+
+def _prices(found: Measurements, seed: int) -> str:
+    """What walks of each kind found in one network."""
+    climbs = flips_found(found, seed)
+    if "gamma" not in climbs:
+        return f"{found.network}: no gamma ascent was made"
+    shares = ", ".join(
+        f"{climb} {climbs[climb].share.value:.0%} of {climbs[climb].walks} walks"
+        for climb in ("margin", "gamma", "random")
+    )
+    if not climbs["gamma"].rate.value:
+        return f"{found.network}: {shares}"
+    more = climbs["margin"].rate.value / climbs["gamma"].rate.value
+    return f"{found.network}: {shares}; {more:,.0f} times the flips a query"

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import math
 
+from anharmonic.reproduce.images.choosing import ROUNDS, Choice
 from anharmonic.reproduce.images.contest import FEW, MARGIN, Contest
 from anharmonic.reproduce.images.measurements import NOT_WALKED, Measurements
-from anharmonic.reproduce.images.outcome import accuracy, brier, flips_found, queries
+from anharmonic.reproduce.images.outcome import (
+    accuracy,
+    brier,
+    budgets_left,
+    flips_found,
+    queries,
+)
 from anharmonic.reproduce.images.ranking import Interval
 from anharmonic.reproduce.images.scoring import LABELS, Score, known_scores
 from anharmonic.reproduce.page import Grid, Section
@@ -30,13 +37,13 @@ AGAIN = Section(
 )
 
 
-def sections(contest: Contest) -> tuple[Section, ...]:
+def sections(contest: Contest, made: Choice) -> tuple[Section, ...]:
     """Every table, in the order of the page."""
     return (
         _networks(contest),
         *_labels(contest),
-        _chosen(contest),
-        _tested(contest),
+        _chosen(contest, made),
+        _tested(contest, made),
         _climbs(contest),
         _chances(contest),
         AGAIN,
@@ -137,9 +144,10 @@ def _label(contest: Contest, name: str, all_told: Told) -> Section:
     )
     return Section(
         f"Told from the others: {name}",
-        """AUROC for telling unstable photos from the others, with a 95% bootstrap interval over
-        photos; ▲ and ▼ stand where it is significantly above or below the margin's (a paired
-        bootstrap, each comparison by itself). Queries are those beside the one at the photo.""",
+        """AUROC for telling unstable photos from the others, with a 95% interval (Newcombe's
+        fifth method, widened to DeLong's variance); ▲ and ▼ stand where it is significantly above
+        or below the margin's (a paired bootstrap, each comparison by itself). Queries are those
+        beside the one at the photo.""",
         pictures=pictures,
         grid=Grid(("score", "queries", *(each.network for each in contest.found)), tuple(lines)),
     )
@@ -151,47 +159,52 @@ def _sign(score: Score, low: float, high: float) -> str:
     return " ▲" if low > 0 else " ▼" if high < 0 else ""
 
 
-def _chosen(contest: Contest) -> Section:
-    half = contest.halves[0]
+def _chosen(contest: Contest, made: Choice) -> Section:
     lines = []
-    for score, worst in contest.ordered[:SHOWN]:
-        values = [rank.value for rank in contest.ranks(score, half)]
+    for score, worst in made.ordered[:SHOWN]:
+        values = [rank.value for rank in contest.ranks(score)]
         known = [value for value in values if math.isfinite(value)]
         mean = sum(known) / len(known) if known else math.nan
-        lines.append((score.name, f"{score.queries}", f"{worst:.3f}", f"{mean:.3f}"))
-    lines.append(("margin", "0", f"{contest.worst(MARGIN, half):.3f}", ""))
+        figures = (f"{score.queries}", f"{worst:.3f}", f"{mean:.3f}")
+        behind = "" if score == made.best else made.behind[str(score)].signed
+        lines.append((score.name, *figures, f"{made.shares.get(str(score), 0):.0%}", behind))
+    lines.append(("margin", "0", f"{contest.worst(MARGIN):.3f}", "", "", ""))
     return Section(
-        "Chosen on one half",
-        f"""The best {SHOWN} of {len(contest.ordered)} candidates on {len(half)} photos, by their
-        smallest AUROC over networks and labels. Every candidate sets the margin against how the
+        "Chosen, and how sure that is",
+        f"""The best {SHOWN} of {len(made.ordered)} candidates on {len(contest.found[0])} photos, by
+        their smallest AUROC over networks and labels; how often each was chosen in {ROUNDS}
+        resamples of the photos, and how far it is from the best (95% interval, paired: where it
+        holds 0, the two are not told apart). Every candidate sets the margin against how the
         margin changes, one step away (one-hot singles, one-hot pairs, dense pairs) or at the ends
         of random walks of 25 or 100 steps. sway: the margin over the root mean square change;
         spread, mean size, largest drop: over the standard deviation, the mean absolute change, the
         largest fall; z: the expected margin at the end over its spread; end margin, median, worst
-        and end less one or two standard deviations: margins at the end. Spreads shrunk towards the
-        photos' average were looked at on this half as well, and were no better.""",
-        grid=Grid(("candidate", "queries", "smallest AUROC", "mean AUROC"), tuple(lines)),
+        and end less one or two standard deviations: margins at the end.""",
+        grid=Grid(
+            ("candidate", "queries", "smallest AUROC", "mean AUROC", "chosen", "from the best"),
+            tuple(lines),
+        ),
     )
 
 
-def _tested(contest: Contest) -> Section:
-    best, half = contest.ordered[0][0], contest.halves[1]
-    gains, average = contest.gains(best, half)
-    cells = contest.cells(half)
+def _tested(contest: Contest, made: Choice) -> Section:
+    best = made.best
+    gains, average = contest.gains(best)
     lines = [
         (
             *(found.network, name, f"{int(unstable.sum())} of {len(known)}"),
             *(str(own), str(margin), gain.signed),
         )
         for (found, name, known, unstable), own, margin, gain in zip(
-            cells, contest.ranks(best, half), contest.ranks(MARGIN, half), gains, strict=True
+            contest.cells(), contest.ranks(best), contest.ranks(MARGIN), gains, strict=True
         )
     ]
     lines.append(("all", "average", "", "", "", average.signed))
     return Section(
-        "Tested on the other half",
-        f"""{best}, on {len(half)} photos that had no part in choosing it, beside the margin on the
-        same photos. 95% intervals; the differences are paired.""",
+        "The chosen one beside the margin",
+        f"""{best}, beside the margin on the same photos. 95% intervals; the differences are paired.
+        These photos had a part in choosing it: what is left of the difference on photos that had
+        none stands among the findings.""",
         grid=Grid(
             ("network", "label", "unstable", "AUROC", "margin's", "difference"), tuple(lines)
         ),
@@ -225,11 +238,9 @@ def _climbs(contest: Contest) -> Section:
 def _chances(contest: Contest) -> Section:
     lines = []
     for found in contest.found:
-        # Walks to be predicted must be left over.
-        for budget in (each if each <= FEW else each // 2 for each in contest.allowed[1:]):
+        for budget in budgets_left(found, contest.allowed[1:]):
             told = brier(found, budget)
-            if told:
-                lines.append((found.network, f"{budget}", *(str(each) for each in told.values())))
+            lines.append((found.network, f"{budget}", *(str(each) for each in told.values())))
     return Section(
         "Do the chances come true?",
         """Brier scores (mean squared distance of chance and outcome, 0 at best) of the chance that

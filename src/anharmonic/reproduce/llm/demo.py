@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from anharmonic.llm.bands import auroc
+from anharmonic.auroc import auroc
 from anharmonic.llm.clients import LocalServer
 from anharmonic.llm.embed import minilm
 from anharmonic.llm.measuring import Progress, gamma

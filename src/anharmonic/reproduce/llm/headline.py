@@ -141,10 +141,11 @@ def ranked(found: Sequence[Headline]) -> Told:
         if all(each.gammas[group].interval[1] < 0.5 for group in MAIN):
             verdict.append(BELOW.format(source=each.source))
     text = """AUROC against correctness: the chance that a wrong answer has the larger number than a
-    right one; one half is a coin. The remark is the 95% interval over questions (bootstrap). Every
-    row of a group sees the same answers, the original and as many others. Clusters for semantic
-    entropy are those of the embedder (1 − cosine below 0.2); no NLI model was at hand. Excess is
-    gamma less gamma0, which costs one call more."""
+    right one; one half is a coin. The remark is the 95% interval over questions (Newcombe's fifth
+    method, widened to DeLong's variance). Every row of a group sees the same answers, the original
+    and as many others. Clusters for semantic entropy are those of the embedder (1 − cosine
+    below 0.2); no NLI model was at hand. Excess is gamma less gamma0, which costs one call
+    more."""
     return Told(Section("What tells right from wrong", text, tuple(rows)), tuple(verdict))
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata
 
+from anharmonic.auroc import auroc_interval
 from anharmonic.errors import InputError
-from anharmonic.llm.bands import auroc
 from anharmonic.moments import Estimate
 from anharmonic.protocols import Floats
 from anharmonic.randomness import generator
@@ -26,6 +26,7 @@ class Ranked:
 
     value: float
     draws: Floats
+    ends: tuple[float, float] | None = None
 
     @property
     def estimate(self) -> Estimate:
@@ -33,7 +34,9 @@ class Ranked:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """95%, by percentiles."""
+        """95%: an AUROC's own (see `auroc`), a difference's by percentiles."""
+        if self.ends is not None:
+            return self.ends
         low, high = np.quantile(self.draws, (0.025, 0.975))
         return float(low), float(high)
 
@@ -62,7 +65,8 @@ class Ranking:
         """AUROC: the chance that a wrong answer has the larger value, ties half."""
         numbers = np.asarray(values, dtype=float)
         places = rankdata(numbers, method="dense") - 1
-        return Ranked(auroc(numbers, self.wrong), self._draws(places))
+        value, low, high = auroc_interval(numbers, self.wrong)
+        return Ranked(value, self._draws(places), (low, high))
 
     def _draws(self, places: Any) -> Floats:
         """In each resampling, over levels of equal values: wrong there times right below."""

@@ -10,7 +10,7 @@ from anharmonic.moments import Estimate
 from anharmonic.reproduce.page import Row, Section
 from anharmonic.reproduce.pictures import Curve, Picture, curves
 from anharmonic.reproduce.spade_training.arms import PENALISED
-from anharmonic.reproduce.spade_training.shares import Names, estimate, gap, shares
+from anharmonic.reproduce.spade_training.shares import Names, estimate, gap, shares, unlearnt
 
 __all__ = ["penalty_section", "penalty_verdict"]
 
@@ -66,8 +66,9 @@ def _picture(arms: dict[str, Any], names: Names) -> Picture:
 def penalty_verdict(found: dict[str, Any]) -> list[str]:
     """Each way of training against plain training."""
     names, arms = Names.of(found["plan"]), found["arms"]
-    lines = []
-    for arm in COMPARED[1:]:
+    weak = unlearnt(arms, COMPARED)
+    lines = [weak] if weak else []
+    for arm in () if weak else COMPARED[1:]:
         clean = gap(arms, arm, "plain", "clean")
         small, large = (gap(arms, arm, "plain", f"{names.few}, {at}") for at in (0.1, 0.2))
         lines.append(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,7 +10,10 @@ import numpy as np
 from anharmonic.moments import Estimate, Moments
 from anharmonic.protocols import Floats
 
-__all__ = ["Gap", "Names", "estimate", "gap", "shares"]
+__all__ = ["Gap", "Names", "estimate", "gap", "shares", "unlearnt"]
+
+LEARNT = 80
+"""Percent of clean images that every arm must have right for the arms to be compared."""
 
 
 class Names(NamedTuple):
@@ -40,6 +44,21 @@ def shares(arm: dict[str, Any], attack: str) -> Floats:
     each = arm["hits"][attack]
     hits: Floats = np.asarray(each["hits"], dtype=np.float64)
     return 100 * hits / int(each["count"])
+
+
+def unlearnt(arms: dict[str, Any], compared: Sequence[str]) -> str:
+    """Why a run is not judged: arms that know too little to be robust or not; "" where none does.
+
+    A network that has learnt nothing keeps its answer under attack as well as without one.
+    """
+    clean = {arm: float(np.mean(shares(arms[arm], "clean"))) for arm in compared}
+    weak = ", ".join(f"{arm} {share:.0f}%" for arm, share in clean.items() if share < LEARNT)
+    if not weak:
+        return ""
+    return (
+        f"Not judged: below {LEARNT}% of clean images right, accuracies under attack tell how "
+        f"little was learnt ({weak}). Train longer, or on more images."
+    )
 
 
 def estimate(values: Any) -> Estimate:
