@@ -7,6 +7,7 @@ from benchmarks import (
     comparison,
     cost,
     drift,
+    gateway,
     images,
     llm,
     memory,
@@ -18,7 +19,20 @@ from benchmarks import (
 
 
 def main() -> int:
-    parts = (overhead, cost, memory, images, comparison, report, spade, clever, drift, llm, service)
+    parts = (
+        overhead,
+        cost,
+        memory,
+        images,
+        comparison,
+        report,
+        spade,
+        clever,
+        drift,
+        llm,
+        gateway,
+        service,
+    )
     met = [part.main() for part in parts]
     return 0 if all(met) else 1
 

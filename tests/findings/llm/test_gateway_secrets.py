@@ -200,7 +200,8 @@ def test_headers_of_one_connection_stay_there():
 
 @pytest.mark.finding("security A9")
 def test_files_with_prompts_are_their_owners_alone(tmp_path, request):
-    request.addfinalizer(lambda old=os.umask(0): os.umask(old))  # which allows everything
+    old = os.umask(0)  # which allows everything
+    request.addfinalizer(lambda: os.umask(old))
     with Cache(tmp_path / "cache.sqlite") as cache:
         cache.put("x", Answer("y"))
         with ScoreFile(tmp_path / "scores.jsonl"), RunFile.open(tmp_path / "run.jsonl", {}):
