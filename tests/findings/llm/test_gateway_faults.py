@@ -227,6 +227,7 @@ def test_a_server_that_breaks_off_is_seen_to():
         with pytest.raises(httpx.RemoteProtocolError):
             post(caller)
         assert post(caller, **INLINE).status_code == 502
+        assert caller.get("/anharmonic/status").json()["budget"]["spent"] == 0
 
 
 def test_it_stops_in_time_whatever_waits(tmp_path):

@@ -212,7 +212,7 @@ def test_files_with_prompts_are_their_owners_alone(tmp_path, request):
 
 def test_scores_go_on_after_a_torn_line(tmp_path):
     kept = tmp_path / "scores.jsonl"
-    kept.write_text('{"gamma": 1}\n{"gam')
+    kept.write_text('{"gamma": 1}\n{"gam' + "m" * 200_000)
     with ScoreFile(kept) as file:
         file.append({"gamma": 2})
     assert [json.loads(line) for line in kept.read_text().splitlines()] == [

@@ -67,13 +67,13 @@ def test_answers_without_anything_in_common_do_not_become_trustworthy():
 
 
 @pytest.mark.finding("numbers A10")
-@pytest.mark.parametrize("counts", [(10, 3), (3, 10), (10, 9), (10, 10)])
+@pytest.mark.parametrize("counts", [(10, 3), (3, 10), (10, 10)])
 def test_perturbing_that_does_nothing_has_no_excess(counts):
     random = np.random.default_rng(5)
     found = np.array(
-        [matched_excess(ORIGINAL, *(others(random, count) for count in counts)) for _ in range(300)]
+        [matched_excess(ORIGINAL, *(others(random, count) for count in counts)) for _ in range(120)]
     )
-    assert abs(found[:, 0].mean()) < 4 * found[:, 0].std() / np.sqrt(300)
+    assert abs(found[:, 0].mean()) < 4 * found[:, 0].std() / np.sqrt(120)
     assert found[:, 0].std() == pytest.approx(np.sqrt(np.mean(found[:, 1] ** 2)), rel=0.35)
 
 
@@ -90,12 +90,12 @@ def _embed(texts):
 @pytest.mark.finding("numbers A10")
 @pytest.mark.parametrize("repeats", [3, 10])
 def test_the_excess_of_a_whole_measurement(repeats):
-    prompts = [f"question {number}?" for number in range(80)]
+    prompts = [f"question {number}?" for number in range(60)]
     found = ah.llm.gamma(_sampler(1), prompts, embed=_embed, count=10, gamma0=repeats)
     assert abs(found.excess.value) < 4 * found.excess.error
     assert found.excess.error < 0.02  # 0.048 it was
     assert "at N = 10" in repr(found)
-    assert found.to_frame("pyarrow").column("turns").to_pylist() == [10] * 80
+    assert found.to_frame("pyarrow").column("turns").to_pylist() == [10] * 60
     assert (found.corrected <= found.values).all()
 
 

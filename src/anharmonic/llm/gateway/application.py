@@ -200,7 +200,11 @@ class Gateway:
         send: Send,
     ) -> None:
         """An answer in one piece: it may wait for its gamma, and is passed on in any case."""
-        content, ended = await _gathered(pieces)
+        try:
+            content, ended = await _gathered(pieces)
+        except BaseException:
+            self._side.begin(place, None)  # broken off, by the client or the server
+            raise
         answer = answer_of(response, content, streamed=False) if ended else None
         found = await self._side.scored(place, None if answer is None else mask.text(answer))
         if place.inline:
