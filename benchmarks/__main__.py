@@ -9,6 +9,7 @@ from benchmarks import (
     cost,
     differences,
     drift,
+    gateway,
     images,
     llm,
     memory,
@@ -23,7 +24,7 @@ from benchmarks import (
 def main() -> int:
     parts = (
         *(overhead, cost, memory, images, comparison, differences),
-        *(report, spade, clever, clever_coverage, drift, llm, mutations, service),
+        *(report, spade, clever, clever_coverage, drift, llm, gateway, mutations, service),
     )
     met = [part.main() for part in parts]
     return 0 if all(met) else 1

@@ -108,7 +108,7 @@ class Server:
         head = (await reader.readuntil(b"\r\n\r\n")).decode()
         fields = dict(line.lower().split(": ", 1) for line in head.split("\r\n")[1:] if line)
         asked = json.loads(await reader.readexactly(int(fields.get("content-length", 0))) or "{}")
-        prompt = asked["messages"][-1]["content"]
+        prompt = str(asked.get("messages", [{"content": ""}])[-1]["content"])
         self.asked.append(asked)
         self.headers.append(head)
         self._counts[prompt] = self._counts.get(prompt, 0) + 1

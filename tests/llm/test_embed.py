@@ -81,15 +81,16 @@ def test_no_texts_give_no_vectors(minilm):
 
 def test_without_the_package_the_way_out_is_named(monkeypatch):
     monkeypatch.setattr(network, "find_spec", lambda name: None)
-    with pytest.raises(MissingExtra, match=r"anharmonic\[minilm\]"):
+    with pytest.raises(MissingExtra, match=r"anharmonic\[llm\]"):
         embed.minilm()
 
 
 def test_a_folder_with_both_files_does_as_well(minilm, tmp_path: Path):
     with pytest.raises(InputError, match=r"model\.onnx"):
         embed.minilm(tmp_path)
-    (tmp_path / "model.onnx").symlink_to(network._packaged(network.MODELS))
-    (tmp_path / "tokenizer.json").symlink_to(network._packaged(network.TOKENIZERS))
+    (tmp_path / "model.onnx").symlink_to(network._packaged(*network.WEIGHTS))
+    words = network.VOCABULARY.read_text("utf-8")
+    network._word_pieces(words).save(str(tmp_path / "tokenizer.json"))
     assert np.array_equal(embed.minilm(tmp_path, threads=1)(["Rome"]), minilm(["Rome"]))
 
 

@@ -8,78 +8,25 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
 import numpy as np
 import pytest
-import uvicorn
-from tests.llm.servers import Reply, Server, words
+from tests.llm.gateways import CHAT, KEY, gateway, post, touchy
+from tests.llm.servers import Reply, Server
 
 from anharmonic.cli import app as command
 from anharmonic.errors import AnharmonicError
-from anharmonic.llm.clients import Endpoint
 from anharmonic.llm.drift import ChatWatch, quiet_time, way_of_measuring
-from anharmonic.llm.gateway import Gateway
 from anharmonic.llm.recipe import Recipe
-from anharmonic.llm.scorer import Scorer
 
 PROGRAM = Path(sys.executable).with_name("anharmonic")
-KEY = "sk-behind-1234567890"
-CHAT = {
-    "model": "some-model",
-    "temperature": 0,
-    "messages": [
-        {"role": "system", "content": "Be brief."},
-        {"role": "user", "content": "first?"},
-        {"role": "assistant", "content": "yes"},
-        {"role": "user", "content": "really?"},
-    ],
-}
-
-
-def touchy(asked, count):
-    """Changes its mind when the last message is touched."""
-    return Reply("yes" if asked["messages"][-1]["content"] == "really?" else "no no no")
-
-
-@contextmanager
-def gateway(behaviour, share=0.0, repeats=0, watch=None):
-    with Server(behaviour) as behind, Endpoint(behind.url, "as asked", key="BEHIND") as client:
-        scores = []
-        recipe = Recipe(count=4, repeats=repeats)
-
-        def told(score):
-            scores.append(score)
-            if watch is not None:
-                watch.update(score)
-
-        scorer = Scorer(client, words, recipe, share, told)
-        app = Gateway(behind.url, scorer, watch=watch, key="BEHIND")
-        config = uvicorn.Config(app, port=0, log_level="error", ws="none", lifespan="on")
-        server = uvicorn.Server(config)
-        thread = threading.Thread(target=server.run)
-        thread.start()
-        while not server.started:
-            assert thread.is_alive()
-            time.sleep(0.005)
-        port = server.servers[0].sockets[0].getsockname()[1]
-        try:
-            with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=10) as caller:
-                yield caller, behind, scores, app
-        finally:
-            server.should_exit = True
-            thread.join()
 
 
 @pytest.fixture(autouse=True)
 def key(monkeypatch):
     monkeypatch.setenv("BEHIND", KEY)
-
-
-def post(caller, chat=CHAT, **headers):
-    return caller.post("/v1/chat/completions", json=chat, headers=headers)
 
 
 def test_chats_pass_through_and_nothing_is_scored_unasked():

@@ -58,8 +58,19 @@ def test_the_jackknife_by_hand():
     found = jackknifed(E[0], others, "angle")
     without = np.array([deviation(E[0], np.delete(others, at, 0), "angle") for at in range(3)])
     assert without == pytest.approx([30, 10, 20], rel=1e-12)
-    assert found.error == pytest.approx(np.sqrt(2 / 3 * np.sum((without - 20) ** 2)), rel=1e-10)
-    assert found.squared == pytest.approx(3 * found.value**2 - 2 * np.mean(without**2), rel=1e-10)
+    assert found.noise == pytest.approx(np.sqrt(2 / 3 * np.sum((without - 20) ** 2)), rel=1e-10)
+
+    def square(chosen):
+        # |m|² becomes the mean product of two different answers.
+        count = len(chosen)
+        product = (np.sum(chosen @ chosen.T) - count) / count / (count - 1)
+        cosine = chosen.mean(axis=0)[0] / np.sqrt(product)
+        return float((np.emath.arccos(cosine) ** 2).real * np.degrees(1) ** 2)
+
+    parts = [square(np.delete(others, at, 0)) for at in range(3)]
+    assert found.squared == pytest.approx(3 * square(others) - 2 * np.mean(parts), rel=1e-9)
+    bias = found.value - np.sqrt(max(found.squared, 0))
+    assert found.error == pytest.approx(np.hypot(found.noise, bias), rel=1e-12)
 
 
 def test_one_other_has_no_error():
@@ -73,7 +84,7 @@ def test_the_error_is_the_spread_of_repeated_measurements():
     centre = E[0] + 0.4 * E[1]
     runs = [jackknifed(E[0], centre + 0.2 * random.normal(size=(10, 4))) for _ in range(2000)]
     seen = np.std([run.value for run in runs])
-    assert np.sqrt(np.mean([run.error**2 for run in runs])) == pytest.approx(seen, rel=0.1)
+    assert np.sqrt(np.mean([run.noise**2 for run in runs])) == pytest.approx(seen, rel=0.1)
     truth = deviation(E[0], centre[None])
     squares = np.array([run.squared for run in runs])
     assert abs(squares.mean() - truth**2) < 4 * squares.std() / np.sqrt(2000)

@@ -33,13 +33,16 @@ class Cache:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._lock = threading.Lock()
         try:
+            if os.fspath(path) != ":memory:":
+                # Made here, for its owner alone: SQLite would let everybody read it.
+                os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
             self._store = sqlite3.connect(
                 path, timeout=30, check_same_thread=False, isolation_level=None
             )
             self._store.execute("PRAGMA journal_mode=WAL")
             self._store.execute("PRAGMA synchronous=NORMAL")
             self._store.execute(TABLE)
-        except sqlite3.Error as problem:
+        except (sqlite3.Error, OSError) as problem:
             raise InputError(
                 f"{path} cannot be used as a cache ({first_line(problem)}): give another file"
             ) from problem

@@ -175,4 +175,5 @@ def _largest(records: list[Record]) -> Record:
 
 
 def _estimate(record: Record) -> Estimate:
-    return NOTHING if record.gamma is None else record.gamma.estimate
+    """Gamma with its noise alone: every step has the same N, and what N adds."""
+    return NOTHING if record.gamma is None else Estimate(record.gamma.value, record.gamma.noise)

@@ -22,7 +22,7 @@ from anharmonic.llm.recipe import Recipe
 from anharmonic.llm.records import Record, Trial
 from anharmonic.llm.result import LanguageScores, assembled
 from anharmonic.llm.shapes import DEFAULTS, Answer, Client, Embed, Parameters, Request
-from anharmonic.llm.statistics import Deviation, Unit, jackknifed
+from anharmonic.llm.statistics import Unit, jackknifed, matched_excess
 from anharmonic.protocols import Floats
 
 __all__ = ["Embedding", "gamma", "measured"]
@@ -58,8 +58,10 @@ def gamma(
     - `perturb`: "resample" asks the same prompt again at `resample_temperature`, "control" is
       the paper's; more in `perturb.names()`. "auto" is the first, or the second for a function
       that takes a prompt and nothing else.
+    - `count`: N, how many answers there are to hold the original's against. Gamma grows as N
+      falls, by the noise of their mean: `corrected` compares whatever N is.
     - `gamma0`: also ask the unchanged prompt again, `count` times or as often as told, and
-      report the excess: a sampler's own noise is no lack of trust.
+      report the excess: a sampler's own noise is no lack of trust. Both at equal N.
     - `budget` in calls and `budget_money` in the currency of `price`, which is for a million
       tokens of prompts and of answers. Prompts that they do not cover hold NaN.
 
@@ -186,20 +188,20 @@ def _scored(records: list[Record], vectors: Embedding, unit: Unit) -> Iterator[R
             yield record
             continue
         centre = found[record.answer.text]
-        others = [trial.answer for trial in record.trials]
+        others = _vectors((trial.answer for trial in record.trials), found)
+        repeats = _vectors(record.repeats, found)
+        both = len(others) and len(repeats)
         yield replace(
             record,
-            gamma=_against(centre, others, found, unit),
-            gamma0=_against(centre, record.repeats, found, unit),
+            gamma=jackknifed(centre, others, unit) if len(others) else None,
+            gamma0=jackknifed(centre, repeats, unit) if len(repeats) else None,
             centre=centre,
+            matched=matched_excess(centre, others, repeats, unit) if both else None,
         )
 
 
-def _against(
-    centre: Floats, answers: Iterable[Answer], found: dict[str, Floats], unit: Unit
-) -> Deviation | None:
-    others = [found[each.text] for each in answers if each.usable]
-    return jackknifed(centre, np.array(others), unit) if others else None
+def _vectors(answers: Iterable[Answer], found: dict[str, Floats]) -> Floats:
+    return np.array([found[each.text] for each in answers if each.usable])
 
 
 def _fingerprint(texts: list[str]) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from anharmonic.llm.shapes import Answer
-from anharmonic.llm.statistics import Deviation, excess
+from anharmonic.llm.statistics import Deviation, at_fewer, excess
 from anharmonic.moments import Estimate
 
 __all__ = ["NOTHING", "Record", "Trial"]
@@ -30,7 +30,8 @@ class Trial:
 class Record:
     """A prompt, its answer, the perturbed prompts with theirs, and the repeated answers.
 
-    `gamma` is None where there is no original answer or no other to hold it against.
+    `gamma` is None where there is no original answer or no other to hold it against. `matched` is
+    the excess at equal numbers of answers, which takes the embeddings.
     """
 
     prompt: str
@@ -40,6 +41,7 @@ class Record:
     gamma: Deviation | None = None
     gamma0: Deviation | None = None
     centre: Any = None
+    matched: Estimate | None = None
 
     @property
     def every(self) -> list[Answer]:
@@ -56,10 +58,23 @@ class Record:
 
     @property
     def excess(self) -> Estimate:
-        """Gamma less gamma0, with its error; NaN where either is missing."""
+        """Gamma less gamma0 at equal numbers of answers, with its error; NaN where one is missing.
+
+        A file of 0.1.0 holds no embeddings: there, what fewer answers would give is worked out.
+        """
         if self.gamma is None or self.gamma0 is None:
             return NOTHING
-        return excess(self.gamma.estimate, self.gamma0.estimate)
+        if self.matched is not None:
+            return self.matched
+        fewest = min(self.gamma.turns, self.gamma0.turns)
+        first, second = (
+            Estimate(
+                float(at_fewer(each.value, each.squared, each.turns, fewest)),
+                each.error if np.isnan(each.noise) else each.noise,
+            )
+            for each in (self.gamma, self.gamma0)
+        )
+        return excess(first, second)
 
     def plain(self) -> dict[str, Any]:
         """Everything but the embeddings, as plain values for one line of JSON."""
@@ -70,6 +85,7 @@ class Record:
             **_numbers("gamma0", self.gamma0),
             "excess": _finite(self.excess.value),
             "excess_error": _finite(self.excess.error),
+            "excess_matched": self.matched is not None,
             "refused": self.refused,
             "failed": self.failed,
             "problems": sorted({each.error for each in self.every if each.error is not None}),
@@ -94,6 +110,11 @@ class Record:
             tuple(_answer(each) for each in line["repeats"]),
             _deviation("gamma", line),
             _deviation("gamma0", line),
+            matched=(
+                Estimate(_number(line["excess"]), _number(line["excess_error"]))
+                if line.get("excess_matched")
+                else None
+            ),
         )
 
 
@@ -103,6 +124,7 @@ def _numbers(name: str, found: Deviation | None) -> dict[str, Any]:
     return {
         name: _finite(found.value),
         f"{name}_error": _finite(found.error),
+        f"{name}_noise": _finite(found.noise),
         f"{name}_squared": _finite(found.squared),
         f"{name}_turns": found.turns,
     }
@@ -111,8 +133,9 @@ def _numbers(name: str, found: Deviation | None) -> dict[str, Any]:
 def _deviation(name: str, line: dict[str, Any]) -> Deviation | None:
     if line.get(name) is None:
         return None
-    error, squared = (_number(line.get(f"{name}_{part}")) for part in ("error", "squared"))
-    return Deviation(line[name], error, squared, line[f"{name}_turns"], np.zeros(0))
+    parts = ("error", "squared", "noise")
+    error, squared, noise = (_number(line.get(f"{name}_{part}")) for part in parts)
+    return Deviation(line[name], error, squared, line[f"{name}_turns"], np.zeros(0), noise)
 
 
 def _compact(answer: Answer) -> dict[str, Any]:

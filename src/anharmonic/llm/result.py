@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -61,10 +61,15 @@ class LanguageScores:
 
     @property
     def excesses(self) -> Floats:
-        """Gamma less gamma0 of each prompt; NaN where either is missing."""
-        if self.scores0 is None:
-            return np.full(len(self), np.nan)
-        return self.scores.values - self.scores0.values
+        """Gamma less gamma0 of each prompt, both at equal N; NaN where either is missing."""
+        found = np.full(len(self), np.nan)
+        found[: len(self.records)] = [record.excess.value for record in self.records]
+        return found
+
+    @property
+    def corrected(self) -> Floats:
+        """Gamma of each prompt without what the noise of N answers adds: compares for any N."""
+        return cast(Floats, np.sqrt(np.maximum(self.scores.squared, 0.0)))
 
     @property
     def excess(self) -> Estimate:
@@ -82,6 +87,8 @@ class LanguageScores:
             **self.scores.summary(),
             "gamma0": None if self.scores0 is None else [self.scores0.mean, self.scores0.error],
             "excess": list(self.excess),
+            "count": self.scores.settings.get("count"),
+            "corrected": list(mean_known(self.corrected)),
             "cached": self.cached,
             "refused": self.refused,
             "failed": self.failed,
@@ -99,6 +106,8 @@ class LanguageScores:
             "answer": [None if row is None else _clean(row.answer.text) for row in rows],
             "gamma": self.values,
             "error": self.errors,
+            "corrected": self.corrected,
+            "turns": self.scores.turns,
             "gamma0": zero,
             "excess": self.excesses,
             "refused": [0 if row is None else row.refused for row in rows],
@@ -114,15 +123,17 @@ class LanguageScores:
         missing = f", {self.refused:,} refused" if self.refused else ""
         missing += f", {self.failed:,} failed" if self.failed else ""
         beside = "" if self.scores0 is None else f", excess {self.excess}"
-        return (
-            f"<gamma {self.mean}{beside} over {len(self):,} prompts, {self.calls:,} calls{missing}>"
-        )
+        count = self.scores.settings.get("count")
+        about = f"<gamma {self.mean}" + ("" if count is None else f" at N = {count}")
+        return f"{about}{beside} over {len(self):,} prompts, {self.calls:,} calls{missing}>"
 
     def _repr_html_(self) -> str:
         zero = self.scores0
         return tables.facts(
             {
                 "gamma": self.mean,
+                "N, answers held against": self.scores.settings.get("count", "–"),
+                "corrected for N": mean_known(self.corrected),
                 "gamma0, the model's own noise": (
                     "not measured" if zero is None else Estimate(zero.mean, zero.error)
                 ),

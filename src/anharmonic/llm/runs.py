@@ -51,8 +51,9 @@ class RunFile:
         target = Path(path)
         found = cls(target, {"anharmonic": "llm run", "format": FORMAT, **header})
         # Read and write, made where it is missing, never cut: "a+" would do but for the torn end.
+        # Prompts and answers are their owner's alone.
         try:
-            found._file = os.fdopen(os.open(target, os.O_RDWR | os.O_CREAT, 0o666), "r+b")
+            found._file = os.fdopen(os.open(target, os.O_RDWR | os.O_CREAT, 0o600), "r+b")
         except OSError as problem:
             raise InputError(f"{target} cannot be written: {first_line(problem)}") from problem
         try:

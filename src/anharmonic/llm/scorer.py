@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from anharmonic.errors import AnharmonicError
+from anharmonic.errors import AnharmonicError, first_line
 from anharmonic.llm.asking import Tally
 from anharmonic.llm.cache import Cache, identity
 from anharmonic.llm.clients.exchange import USUAL_TEMPERATURE
@@ -66,6 +66,11 @@ class Scorer:
     scored: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
+    @property
+    def calls(self) -> int:
+        """How many calls a chat's score takes: its answer is there already."""
+        return self.recipe.calls - 1
+
     def chosen(self, number: int) -> bool:
         """Whether a chat is among the share: by its number and the seed, so always the same."""
         return bool(generator(self.recipe.seed, 13, number).random() < self.share)
@@ -75,8 +80,7 @@ class Scorer:
         prompt = last_prompt(chat)
         assert prompt is not None
         kept = {name: value for name, value in chat.items() if not name.startswith("stream")}
-        temperature = float(chat.get("temperature", USUAL_TEMPERATURE))
-        parameters = Parameters(temperature, chat=json.dumps(kept, sort_keys=True))
+        parameters = Parameters(_temperature(chat), chat=json.dumps(kept, sort_keys=True))
         recipe = replace(self.recipe, parameters=parameters)
         tally = Tally()
         with Cache(":memory:") as cache:
@@ -89,6 +93,9 @@ class Scorer:
                 problem = None
             except AnharmonicError as stopped:
                 record, problem = Record(prompt, Answer(answer)), str(stopped)
+            except Exception as stopped:  # anything may come of a server's or an embedder's answer
+                about = f"{type(stopped).__name__}: {first_line(stopped)}"
+                record, problem = Record(prompt, Answer(answer)), about
         found = ChatScore(
             number,
             prompt,
@@ -114,3 +121,11 @@ def last_prompt(chat: dict[str, Any]) -> str | None:
     except (KeyError, TypeError):
         return None
     return texts[-1] if texts and isinstance(texts[-1], str) else None
+
+
+def _temperature(chat: dict[str, Any]) -> float:
+    """The temperature that a chat asks for; null is legal and leaves it to the server."""
+    given = chat.get("temperature")
+    if isinstance(given, bool) or not isinstance(given, int | float) or not 0 <= given < 1e6:
+        return USUAL_TEMPERATURE
+    return float(given)

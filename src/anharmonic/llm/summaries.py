@@ -13,12 +13,15 @@ import numpy as np
 
 from anharmonic.errors import InputError
 from anharmonic.llm.bands import PAPER, Bands
+from anharmonic.llm.records import Record
 from anharmonic.llm.statistics import mean_known
 from anharmonic.moments import Estimate
 from anharmonic.protocols import Floats, Integers
 from anharmonic.scores import Scores
 
 __all__ = ["RunSummary", "lines", "read_run"]
+
+PAPER_COUNT = 10
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,7 @@ class RunSummary:
     squared: Floats
     turns: Integers
     values0: Floats
+    excesses: Floats
     refused: Integers
     failed: Integers
     tokens: int
@@ -71,7 +75,13 @@ class RunSummary:
 
     @property
     def excess(self) -> Estimate:
-        return mean_known(self.values - self.values0)
+        """Gamma less gamma0, both at equal numbers of answers."""
+        return mean_known(self.excesses)
+
+    @property
+    def corrected(self) -> Estimate:
+        """Mean gamma without what the noise of N answers adds: compares for any N."""
+        return mean_known(np.sqrt(np.maximum(self.squared, 0.0)))
 
     @property
     def measured(self) -> Integers:
@@ -100,8 +110,10 @@ class RunSummary:
 
     @property
     def paper_bands(self) -> Bands | None:
-        """The paper's bands, where the run was made its way."""
-        return PAPER if str(self.header["recipe"]["perturb"]).startswith("control") else None
+        """The paper's bands, where the run was made its way: gamma depends on N."""
+        recipe = self.header["recipe"]
+        alike = str(recipe["perturb"]).startswith("control") and recipe["count"] == PAPER_COUNT
+        return PAPER if alike else None
 
     def plain(self, bands: Bands | None = None) -> dict[str, Any]:
         """The headline as plain values, ready for JSON."""
@@ -113,6 +125,8 @@ class RunSummary:
             "questions": len(self),
             "measured": len(self.measured),
             "gamma": list(self.mean),
+            "count": self.header["recipe"]["count"],
+            "corrected": list(self.corrected),
             "gamma0": list(self.mean0),
             "excess": list(self.excess),
             "unit": unit,
@@ -164,6 +178,7 @@ def read_run(path: str | os.PathLike[str]) -> RunSummary:
         column("gamma_squared"),
         np.nan_to_num(column("gamma_turns")).astype(np.int64),
         column("gamma0"),
+        column("excess"),
         column("refused").astype(np.int64),
         column("failed").astype(np.int64),
         int(column("tokens").sum()),
@@ -175,4 +190,5 @@ NUMBERS = ("gamma", "gamma_error", "gamma_squared", "gamma_turns", "gamma0")
 
 def _numbers(line: dict[str, Any]) -> dict[str, Any]:
     kept = ("prompt", "domain", "refused", "failed", "tokens")
-    return {name: line[name] for name in kept} | {name: line.get(name) for name in NUMBERS}
+    found = {name: line[name] for name in kept} | {name: line.get(name) for name in NUMBERS}
+    return found | {"excess": Record.read(line).excess.value}

@@ -22,7 +22,8 @@ __all__ = ["calls_bar", "least_steady", "problems", "run_table"]
 WORST = 5
 
 NO_BANDS = (
-    "The paper's bands are for its control characters: fit your own with anharmonic llm calibrate."
+    "The paper's bands are for its control characters and ten answers: fit your own with "
+    "anharmonic llm calibrate."
 )
 
 
@@ -62,7 +63,8 @@ def run_table(found: RunSummary, bands: Bands | None, tally: Tally) -> Table:
     )
     table.add_column(style="bold")
     table.add_column()
-    table.add_row(f"mean gamma ({unit})", str(found.mean))
+    table.add_row(f"mean gamma ({unit}), N = {found.header['recipe']['count']}", str(found.mean))
+    table.add_row("corrected for N", str(found.corrected))
     table.add_row("perturbation", escape(visible(str(found.header["recipe"]["perturb"]))))
     if found.header["recipe"]["repeats"]:
         table.add_row("gamma0, the model's own noise", str(found.mean0))

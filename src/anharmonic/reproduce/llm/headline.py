@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from anharmonic.moments import Estimate, Moments
 from anharmonic.protocols import Floats
+from anharmonic.reproduce.llm.choosing import lead, lead_in_other_half
 from anharmonic.reproduce.llm.measures import Asked
 from anharmonic.reproduce.llm.ranking import Ranked, Ranking
 from anharmonic.reproduce.page import Row, Section
@@ -29,9 +30,9 @@ of the model itself, gamma0, is that of the same prompt in another batch. Gamma 
 θ), embedded by MiniLM."""
 
 
-BELOW = """{source}: both lie below one half, so the steadier answers are the ones more often
-judged wrong. Why was not tested; a mistake that is made every time has a small gamma, these
-questions are chosen for mistakes that many repeat, and the judge is a proxy."""
+BELOW = """{source}: both lie below one half, so on these questions the steadier answers are the
+ones more often judged wrong. Why was not tested; a mistake that is made every time has a small
+gamma, these questions are chosen for mistakes that many repeat, and the judge is a proxy."""
 
 
 class Told(NamedTuple):
@@ -71,9 +72,30 @@ class Headline:
         return {group: self.ranking.of(self.asked.gamma(group, self.count)) for group in groups}
 
     @cached_property
+    def rival_columns(self) -> dict[str, dict[str, Floats]]:
+        """The rivals' numbers by main group, then by name."""
+        return {group: self.asked.rivals(group, self.count) for group in MAIN}
+
+    @cached_property
     def rivals(self) -> dict[str, dict[str, Ranked]]:
         """By main group, then by name."""
-        return {group: self.ranking.every(self.asked.rivals(group, self.count)) for group in MAIN}
+        return {group: self.ranking.every(found) for group, found in self.rival_columns.items()}
+
+    @cached_property
+    def lead(self) -> Ranked:
+        """The best gamma less the best rival, both chosen anew in every resampling."""
+        rivals = [at for found in self.rivals.values() for at in found.values()]
+        return lead(self.gammas.values(), rivals)
+
+    def lead_elsewhere(self, seed: int = 0) -> float:
+        """The same in one half of the questions, chosen by the other."""
+        gammas = {group: self.asked.gamma(group, self.count) for group in MAIN}
+        rivals = {
+            f"{group} {name}": column
+            for group, found in self.rival_columns.items()
+            for name, column in found.items()
+        }
+        return lead_in_other_half(gammas, rivals, self.ranking.wrong, seed)
 
     @cached_property
     def noise(self) -> Floats:
@@ -175,10 +197,17 @@ def compared(found: Sequence[Headline]) -> Told:
                 ranked_row(f"{each.source}, {words}: gamma − {rival}", each.gammas[group] - at)
                 for rival, at in each.rivals[group].items()
             ]
+        elsewhere = each.lead_elsewhere()
+        row = ranked_row(f"{each.source}: best gamma − best rival, chosen anew", each.lead)
+        rows.append(replace(row, remark=f"{row.remark}; {elsewhere:+.3f} in other halves"))
         verdict.append(f"{each.source}: control characters {_against(step)} asking again.")
+        verdict.append(f"{each.source}: {_leads(each.lead, elsewhere)}")
     verdict.append(_default(found))
     text = """Differences of AUROC at equal calls, paired: both sides see the same questions in
-    every resampling. Where the interval holds 0 the two cannot be told apart here."""
+    every resampling. Where the interval holds 0 the two cannot be told apart here. The best of
+    several is best in part because of these questions; so the lead of the best gamma over the
+    best rival is taken with both chosen anew in every resampling, and in one half of the
+    questions with both chosen by the other half."""
     return Told(Section("Paired differences", text, tuple(rows)), tuple(verdict))
 
 
@@ -190,6 +219,20 @@ def _default(found: Sequence[Headline]) -> str:
         f'The default these answers support is `perturb="{best}"` (mean AUROC '
         f"{means[best]:.3f}, the other's {min(means.values()):.3f}); the paper's procedure is "
         '`perturb="control"`.'
+    )
+
+
+def _leads(ahead: Ranked, elsewhere: float) -> str:
+    """Whether the best gamma is ahead of the best rival, the choice of both counted in."""
+    low, high = ahead.interval
+    words = "cannot be told from"
+    if low > 0 and elsewhere > 0:
+        words = "is ahead of"
+    elif high < 0 and elsewhere < 0:
+        words = "is behind"
+    return (
+        f"the best gamma {words} the best rival ({ahead.value:+.3f} [{low:+.3f}, {high:+.3f}] with "
+        f"both chosen anew, {elsewhere:+.3f} where other questions chose them)."
     )
 
 
