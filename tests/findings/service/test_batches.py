@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -23,15 +23,23 @@ def service(tmp_path: Path) -> Iterator[Running]:
 
 
 def together(here: Running, several: list[dict[str, Any]]) -> list[Any]:
-    """Answers to requests that wait for the model at the same time."""
+    """Answers to requests that share a batch: they wait while the model has another in hand."""
     here.monitor.free.clear()
-    with ThreadPoolExecutor(len(several)) as pool:
-        sent = [pool.submit(here.http.post, "/v1/observe", json=each) for each in several]
+    here.monitor.asking = 0
+
+    def until(true: Callable[[], bool]) -> None:
         deadline = time.monotonic() + 10
-        while here.service.pipeline.points + here.monitor.asking < len(several):
+        while not true():
             assert time.monotonic() < deadline
             time.sleep(0.005)
+
+    with ThreadPoolExecutor(len(several) + 1) as pool:
+        first = pool.submit(here.observe, [[0.0, 0, 0]], ids=["first"])
+        until(lambda: here.monitor.asking == 1)
+        sent = [pool.submit(here.http.post, "/v1/observe", json=each) for each in several]
+        until(lambda: here.service.pipeline.points == len(several))
         here.monitor.free.set()
+        assert first.result().status_code == 200
         return [each.result() for each in sent]
 
 
@@ -56,7 +64,7 @@ def test_a_value_the_store_cannot_keep_fails_its_own_request_only(address: str) 
         assert [each.status_code for each in told] == [200] * 7 + [422]
         assert here.monitor.total == 7.0
         kept = {row["id"] for row in here.http.get("/v1/scores").json()["scores"]}
-        assert kept == set(names[:-1])
+        assert kept == {"first", *names[:-1]}
         assert here.http.get("/readyz").status_code == 200
 
 

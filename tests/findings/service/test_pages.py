@@ -40,22 +40,18 @@ def test_only_its_own_page_and_programs_may_reset(
 
 
 @pytest.mark.finding("security A3")
-@pytest.mark.parametrize("way", ["form", "fetch"])
-def test_a_page_in_a_browser_clears_no_alarm(chromium: Any, tmp_path: Path, way: str) -> None:
+def test_a_form_of_another_page_clears_no_alarm(chromium: Any, tmp_path: Path) -> None:
     with running(str(tmp_path / "m.db")) as here:
         here.observe([[200.0, 0, 0]])
         page = chromium.new_context().new_page()
         form = f"<form method=post action={here.url}/v1/reset id=f></form>"
         page.route(
-            "http://evil.test/", lambda route: route.fulfill(body=form, content_type="text/html")
+            "http://evil.test/",
+            lambda route: route.fulfill(body=form, content_type="text/html"),
         )
         page.goto("http://evil.test/")
-        if way == "form":
-            page.evaluate("document.getElementById('f').submit()")
-            page.wait_for_url(f"{here.url}/**")
-        else:
-            sent = f"fetch('{here.url}/v1/reset', {{method: 'POST', mode: 'no-cors'}})"
-            page.evaluate(f"{sent}.catch(() => 0)")
+        page.evaluate("document.getElementById('f').submit()")
+        page.wait_for_url(f"{here.url}/**")
         assert here.http.get("/v1/status").json()["alarm"] is True
         page.context.close()
 
