@@ -6,7 +6,8 @@ thread. One point a request. Generator, service and database share the machine's
 Bars: at least 2,000 scored requests a second; p99 below 100 ms at half of that, from the time a
 request was due, not from when it could be sent; twenty kills during load lose nothing that was
 acknowledged, keep nothing twice, and the detectors go on exactly; the proxy adds less than 5 ms
-at p99; ten thousand random requests find no server error.
+at p99; ten thousand random requests find no server error, nor do ten thousand changed ones, at the
+service and through the proxy, and no good one between them is lost.
 """
 
 from __future__ import annotations
@@ -19,10 +20,11 @@ from pathlib import Path
 from benchmarks.service.fuzz import fuzzed
 from benchmarks.service.kills import survived
 from benchmarks.service.load import Load, closed, opened
-from benchmarks.service.proxied import added
-from benchmarks.service.target import Target
+from benchmarks.service.mutated import mutated
+from benchmarks.service.proxied import added, model_server, proxied
+from benchmarks.service.target import FEATURES, Target
 
-BAR, LATENCY, KILLS, EXAMPLES = 2000, 0.100, 20, 1000
+BAR, LATENCY, KILLS, EXAMPLES, CHANGED = 2000, 0.100, 20, 1000, 10_000
 
 
 def throughput(folder: Path) -> bool:
@@ -46,6 +48,19 @@ def unharmed(folder: Path) -> bool:
     return count >= 10_000 and not errors
 
 
+def unchanged(folder: Path) -> bool:
+    """Whether ten thousand changed requests, to the service and through the proxy, do no harm."""
+    with Target(folder / "mutated.db", folder) as target:
+        service = mutated(f"http://127.0.0.1:{target.port}", CHANGED, FEATURES)
+    print(f"service: {service}")
+    with model_server() as port:
+        upstream = f"http://127.0.0.1:{port}"
+        with Target(folder / "behind.db", folder, "--upstream", upstream) as target:
+            proxy = mutated(f"http://127.0.0.1:{target.port}", CHANGED, FEATURES, good=proxied)
+    print(f"proxy: {proxy}")
+    return service.well and proxy.well
+
+
 def told(what: str, load: Load) -> None:
     spread = ", ".join(f"p{100 * q:g} {load.quantile(q) * 1e3:.1f} ms" for q in (0.5, 0.99, 0.999))
     busy = f"service {load.server_share:.0%}, generator {load.own_share:.0%} of a core"
@@ -53,7 +68,7 @@ def told(what: str, load: Load) -> None:
 
 
 def main() -> bool:
-    """Run load, kills and proxy, or the parts named on the command line; `fuzz` takes long."""
+    """Run load, kills and proxy, or the parts named on the command line; fuzzing takes long."""
     print(f"service: {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f} before")
     chosen = sys.argv[1:] or ["load", "kills", "proxy"]
     with tempfile.TemporaryDirectory(prefix="anharmonic-bench-") as name:
@@ -63,6 +78,7 @@ def main() -> bool:
             "kills": lambda: survived(folder, KILLS),
             "proxy": lambda: added(folder),
             "fuzz": lambda: unharmed(folder),
+            "mutated": lambda: unchanged(folder),
         }
         met = [parts[each]() for each in chosen]
     return all(met)

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.service [load] [kills] [proxy] [fuzz]`."""
+"""`python -m benchmarks.service [load] [kills] [proxy] [fuzz] [mutated]`."""
 
 from benchmarks.service import main
 

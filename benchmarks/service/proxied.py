@@ -8,6 +8,8 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ import numpy as np
 from benchmarks.service.load import Load, opened
 from benchmarks.service.target import FEATURES, Target, free_port
 
-__all__ = ["added", "upstream"]
+__all__ = ["added", "model_server", "proxied", "upstream"]
 
 RATE, SECONDS, CONNECTIONS, BAR = 200, 8, 16, 0.005
 PATH = "/v2/models/bench/infer"
@@ -53,8 +55,16 @@ def _requests(count: int) -> list[tuple[str, bytes]]:
     return made
 
 
-def added(folder: Path) -> bool:
-    """Whether the proxy adds less than the bar at p99, scoring every request beside."""
+def proxied(place: int) -> tuple[str, dict[str, str], bytes]:
+    """A good request through the proxy."""
+    tensor = {"name": "x", "shape": [1, FEATURES], "datatype": "FP64", "data": [0.5] * FEATURES}
+    body = json.dumps({"inputs": [tensor], "id": str(place)}).encode()
+    return PATH, {"content-type": "application/json"}, body
+
+
+@contextmanager
+def model_server() -> Iterator[int]:
+    """`upstream` in a process of its own; its port."""
     port = free_port()
     code = (
         "import uvicorn; from benchmarks.service.proxied import upstream; "
@@ -63,13 +73,21 @@ def added(folder: Path) -> bool:
     server = subprocess.Popen([sys.executable, "-c", code], env={**os.environ})
     try:
         _awaited(port)
-        with Target(folder / "proxy.db", folder, "--upstream", f"http://127.0.0.1:{port}") as proxy:
-            _asked(proxy.port, 2)
-            # In turns, so that what else the machine does falls on both.
-            rounds = [(_asked(port, SECONDS / 4), _asked(proxy.port, SECONDS / 4)) for _ in "1234"]
+        yield port
     finally:
         server.terminate()
         server.wait()
+
+
+def added(folder: Path) -> bool:
+    """Whether the proxy adds less than the bar at p99, scoring every request beside."""
+    with (
+        model_server() as port,
+        Target(folder / "proxy.db", folder, "--upstream", f"http://127.0.0.1:{port}") as proxy,
+    ):
+        _asked(proxy.port, 2)
+        # In turns, so that what else the machine does falls on both.
+        rounds = [(_asked(port, SECONDS / 4), _asked(proxy.port, SECONDS / 4)) for _ in "1234"]
     direct, through = ([t for pair in rounds for t in pair[way].times] for way in (0, 1))
     failed = sum(pair[1].failed for pair in rounds)
     return _told(direct, through, failed)

@@ -60,7 +60,7 @@ def test_an_alarm_is_kept_with_where_it_began(service: Running) -> None:
     (alarm,) = service.http.get("/v1/alarms").json()["alarms"]
     assert (alarm["sequence"], alarm["since"], alarm["direction"]) == (3, 1, "up")
     assert service.http.get("/v1/status").json()["alarm"] is True
-    assert b'gamma_alarms_total{model="toy",segment="",version="1"} 1.0' in (
+    assert b'gamma_alarms_total{model="toy",segment="(all)",version="1"} 1.0' in (
         service.http.get("/metrics").content
     )
 
@@ -80,7 +80,7 @@ def test_a_reset_clears_alarms_and_is_remembered(address: str) -> None:
     with running(address) as here:
         here.observe([[200.0, 0, 0]])
         assert here.http.get("/v1/status").json()["alarm"] is True
-        assert here.http.post("/v1/reset").json() == {"alarm": False}
+        assert here.http.post("/v1/reset", json={}).json() == {"alarm": False}
         assert here.http.get("/v1/status").json()["log_evidence"] == 0.0
         assert b'gamma_alarm{model="toy",version="1"} 0.0' in here.http.get("/metrics").content
         here.observe([[3.0, 0, 0]])
@@ -246,8 +246,9 @@ def test_a_point_the_model_cannot_take_spoils_no_others(service: Running) -> Non
         time.sleep(0.1)
         service.monitor.free.set()
         assert [each.result().status_code for each in good] == [200] * 8
-        assert bad.result().status_code == 503
-        assert bad.result().json()["title"] == "model"
+        # The model takes the others, so trying this one again would not help.
+        assert bad.result().status_code == 422
+        assert bad.result().json()["title"] == "invalid"
 
 
 def test_a_model_that_hangs_is_said_and_comes_back(tmp_path: Path) -> None:

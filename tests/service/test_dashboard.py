@@ -38,7 +38,8 @@ def test_the_page_follows_and_shows_an_alarm(chromium: Any, service: Running) ->
     for step in range(30):
         assert service.observe([[1.0, 2, 3]], ids=[f"e{step}"], segments=["<b>n</b>"]).is_success
     expect(page.locator("#tile-seen")).to_have_text("30", timeout=15_000)
-    expect(page.locator("#segments td").first).to_have_text("<b>n</b>")
+    expect(page.locator("#segments tr:nth-child(1) td").first).to_have_text("all")
+    expect(page.locator("#segments tr:nth-child(2) td").first).to_have_text("<b>n</b>")
     expect(page.locator("#gamma-chart .curve")).to_be_attached()
     assert not page.title().startswith("ALARM")
     service.observe([[90.0, 5, 6]], ids=["the worst/one"])

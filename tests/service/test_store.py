@@ -56,13 +56,13 @@ def test_what_is_appended_is_there_with_the_state_it_left(address: str, opened: 
     assert again.kept("m").sequence == 7
     assert again.kept("m").state == b"4"
     assert again.kept("another").state is None
-    told = again.known(["e2", "e5", "nobody"])
+    told = again.known("m", ["e2", "e5", "nobody"])
     assert (told["e2"].sequence, told["e2"].score, told["e5"].score) == (2, 0.2, None)
     assert "nobody" not in told
-    point = Reading(again).point("e3")
+    point = Reading(again, "m").point("e3")
     assert point is not None
     assert point["point"] == [3.0, "red"]
-    assert Reading(again).alarms(10)[0]["id"] == "a-1"
+    assert Reading(again, "m").alarms(10)[0]["id"] == "a-1"
 
 
 def test_a_batch_that_fails_leaves_nothing(address: str, opened: Opened) -> None:
@@ -74,13 +74,13 @@ def test_a_batch_that_fails_leaves_nothing(address: str, opened: Opened) -> None
         store.append(batch(3, 3))
     assert store.kept("m").sequence == 4
     assert store.kept("m").state == b"0"
-    assert Reading(store).bounds() == (1, 4)
+    assert Reading(store, "m").bounds() == (1, 4)
 
 
 def test_questions_are_bounded_and_in_order(address: str, opened: Opened) -> None:
     store = opened(address)
     store.append(batch(0, 100))
-    reading = Reading(store)
+    reading = Reading(store, "m")
     assert [row["sequence"] for row in reading.scores(10, 3)] == [11, 12, 13]
     assert {row["segment"] for row in reading.scores(0, 10, "a")} == {"a"}
     assert [row["id"] for row in reading.worst(2, 0)] == ["e99", "e98"]
@@ -97,9 +97,9 @@ def test_old_events_are_forgotten_by_age(address: str, opened: Opened) -> None:
     store = opened(address)
     store.append(batch(0, 50, received=100.0))
     store.append(batch(50, 50, received=200.0))
-    assert Retention(seconds=30).apply(store, now=220.0) == 50
-    assert Retention(seconds=30).apply(store, now=220.0) == 0
-    assert Reading(store).bounds() == (51, 100)
+    assert Retention(seconds=30).apply(store, "m", now=220.0) == 50
+    assert Retention(seconds=30).apply(store, "m", now=220.0) == 0
+    assert Reading(store, "m").bounds() == (51, 100)
     assert store.kept("m").sequence == 100
 
 
@@ -107,13 +107,13 @@ def test_the_oldest_go_when_there_is_too_much(address: str, opened: Opened) -> N
     store = opened(address)
     for after in range(0, 2000, 200):
         store.append(batch(after, 200, state=b"s"))
-    limit = stored_bytes(store) / 2
-    while Retention(megabytes=limit / 1e6).apply(store, now=0.0):
+    limit = stored_bytes(store, "m") / 2
+    while Retention(megabytes=limit / 1e6).apply(store, "m", now=0.0):
         pass
-    low, high = Reading(store).bounds()
+    low, high = Reading(store, "m").bounds()
     assert high == 2000
     assert 900 <= high - low <= 1100
-    assert stored_bytes(store) <= limit * 1.01
+    assert stored_bytes(store, "m") <= limit * 1.01
     if store.engine.dialect.name == "sqlite":
         with store.reading() as connection:
             free = connection.execute(text("PRAGMA freelist_count")).scalar_one()
@@ -145,9 +145,9 @@ def test_an_older_store_is_brought_up_to_date(address: str, opened: Opened) -> N
         )
     engine.dispose()
     store = opened(address)
-    assert Reading(store).undelivered(3)[0]["id"] == "old"
+    assert Reading(store, "m").undelivered(3)[0]["id"] == "old"
     store.append(batch(0, 4))
-    assert Reading(store).bounds() == (1, 4)
+    assert Reading(store, "m").bounds() == (1, 4)
 
 
 def test_a_store_from_the_future_is_refused(address: str, opened: Opened) -> None:

@@ -26,6 +26,7 @@ from anharmonic.cli.options import (
 from anharmonic.cli.show import tell
 from anharmonic.columns import shown
 from anharmonic.errors import MissingExtra
+from anharmonic.models.address import parse_address
 from anharmonic.monitor import Monitor
 
 __all__ = ["export_command", "serve_command", "service_room"]
@@ -59,9 +60,13 @@ def serve_command(
     drop: Drop = None,
     moving: Moving = None,
     upstream: Annotated[str | None, typer.Option(help="Stand before this v2 server.")] = None,
+    upstream_model: Annotated[
+        str | None, typer.Option(help="The watched model's name there, if it is not --name.")
+    ] = None,
     webhook: Annotated[str | None, typer.Option(help="Where alarms are posted.")] = None,
     keep_days: Annotated[float | None, typer.Option(help="Forget older events.")] = None,
     keep_megabytes: Annotated[float | None, typer.Option(help="Forget the oldest.")] = None,
+    fresh: Annotated[bool, typer.Option(help="Forget this version's evidence so far.")] = False,
     seed: Seed = 0,
     trust: Trust = False,
 ) -> None:
@@ -76,6 +81,7 @@ def serve_command(
         ingest_token=os.environ.get(INGEST) or None,
         read_token=os.environ.get(READ) or None,
         upstream=upstream,
+        upstream_model=upstream_model or _model_there(model),
         webhook=webhook,
         webhook_secret=os.environ.get(SECRET) or None,
         retention=service.Retention(keep_days and keep_days * DAY, keep_megabytes),
@@ -97,7 +103,7 @@ def serve_command(
             directions=directions,
             seed=seed,
         )
-        watched = service.Watch(monitor, points, kept, name or asked.name, version)
+        watched = service.Watch(monitor, points, kept, name or asked.name, version, fresh)
         tell(f"moving {shown(monitor.sight.columns)}")
         tell(f"watching {watched.name}: the page is http://{host}:{port}/ (Ctrl-C stops it)")
         tell(f"points go to POST http://{host}:{port}/v1/observe")
@@ -108,12 +114,24 @@ def export_command(
     store: Annotated[str, typer.Argument(help="A SQLite file, or a postgresql:// URL.")],
     out: Annotated[Path, typer.Argument(help="The events, as Parquet.")],
     columns: Annotated[str | None, typer.Option(help="The features' names, with commas.")] = None,
+    monitor: Annotated[
+        str | None, typer.Option(help="MODEL@VERSION, where several share the store.")
+    ] = None,
 ) -> None:
     """Write what a service has kept to a Parquet file."""
     service = service_room()
     with closing(service.Store(store)) as kept:
-        many = service.export(kept, out, split(columns) or ())
+        many = service.export(kept, out, split(columns) or (), monitor)
     tell(f"{many:,} events are in {out}")
+
+
+def _model_there(model: str) -> str | None:
+    """What is watched at a v2 server's own address: NAME, or NAME/versions/V."""
+    if not model.startswith(("http://", "https://")):
+        return None
+    address = parse_address(model)
+    _, _, version = address.shown.rpartition("/versions/")
+    return f"{address.model}/versions/{version}" if "/versions/" in address.shown else address.model
 
 
 def _number_or_text(text: str) -> float | str:

@@ -2,7 +2,8 @@
 
 Bodies come in by the `door` past the `security` guard, `intake` reads them in any of four
 formats, the `pipeline` puts what waits together, `watching` feeds the monitor and writes all of
-it to the `store` in one transaction. `api` has the routes, `live` what the page shows.
+it to the `store` in one transaction. `api` has the routes, `health` knows whether points would be
+taken, `live` what the page shows.
 """
 
 from anharmonic.service.api import Service

@@ -16,6 +16,7 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
     for status, about in (
         (400, "The request cannot be understood."),
         (401, "The token of the role is missing or wrong."),
+        (403, "A web page of elsewhere sent this."),
         (413, "More than may be sent at once."),
         (415, "Not a content type that is read here."),
         (422, "The points cannot be taken."),
@@ -40,7 +41,7 @@ def answered(fault: ServiceError) -> Response:
         "type": f"urn:anharmonic:{fault.kind}",
         "title": fault.kind,
         "status": fault.status,
-        "detail": str(fault)[:1000],
+        "detail": (fault.public or str(fault))[:1000],
     }
     headers = {}
     if fault.retry_after is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Annotated, Any
@@ -29,6 +30,7 @@ from anharmonic.service.webhook import Webhook
 
 __all__ = ["Service"]
 
+LOG = logging.getLogger("anharmonic.service")
 MOST = 2**62
 Limit = Annotated[int, Query(ge=1, le=1000, description="At most this many.")]
 Number = Annotated[int, Query(ge=0, le=MOST, description="An event's number.")]
@@ -45,6 +47,7 @@ BODY = {
         },
     }
 }
+EMPTY = {"requestBody": {"content": {"application/json": {"schema": {"type": "object"}}}}}
 ANY = {"requestBody": {"required": True, "content": {"application/json": {"schema": {}}}}}
 
 
@@ -58,9 +61,9 @@ class Service:
         self.pipeline.listen(self.metrics.take)
         self.live = Live(self.pipeline)
         self.intake = Intake(self.pipeline)
-        self.webhook = Webhook(watch.store, self.metrics, settings)
+        self.webhook = Webhook(watch, self.metrics, settings)
         self.pipeline.listen(self.webhook.heard)
-        self.proxy = Proxy(settings.upstream, self.intake) if settings.upstream else None
+        self.proxy = Proxy(settings, self.intake) if settings.upstream else None
         self.beside: list[Callable[[], Coroutine[Any, Any, None]]] = []
         """What else runs while the service does."""
         self.app = self._door()
@@ -72,8 +75,14 @@ class Service:
             "/v1/events": intake.cloudevent,
             "/": intake.cloudevent,
         }
-        forward = self.proxy.forward if self.proxy else None
-        return Door(self._routes(), Guard(self.settings), self.settings.limits, short, forward)
+        return Door(
+            self._routes(),
+            Guard(self.settings),
+            self.settings.limits,
+            short,
+            self.metrics.skip,
+            self.proxy.forward if self.proxy else None,
+        )
 
     @asynccontextmanager
     async def _lifespan(self, _: FastAPI) -> AsyncIterator[None]:
@@ -89,6 +98,7 @@ class Service:
             await self.webhook.stop()
             if self.proxy is not None:
                 self.proxy.close()
+            self.intake.close()
             await self.pipeline.stop()
             self.watch.store.close()
 
@@ -100,13 +110,18 @@ class Service:
             docs_url=None,
             redoc_url=None,
         )
-        app.add_exception_handler(ServiceError, _fault)
+        app.add_exception_handler(ServiceError, self._fault)
         app.add_exception_handler(RequestValidationError, _invalid)
         app.add_exception_handler(HTTPException, _other)
         self._add_intake(app)
         self._add_reading(app)
         add_dashboard(app, self.live)
         return app
+
+    async def _fault(self, _: Request, problem: Exception) -> Response:
+        assert isinstance(problem, ServiceError)
+        self.pipeline.health.heard(problem)
+        return answered(problem)
 
     def _add_intake(self, app: FastAPI) -> None:
         # The door answers these; they stand here for the OpenAPI document.
@@ -119,10 +134,16 @@ class Service:
             _handing(self.intake.cloudevent)
         )
 
-        @app.post("/v1/reset", responses=PROBLEMS)
-        async def reset() -> dict[str, Any]:
+        @app.post("/v1/reset", responses=PROBLEMS, openapi_extra=EMPTY)
+        async def reset(request: Request) -> dict[str, Any]:
             """Clear alarms and evidence and watch on, once somebody has looked; all is kept."""
+            # A form of any web page can send everything but this type.
+            if not request.headers.get("content-type", "").startswith("application/json"):
+                raise Refused("set content-type to application/json", status=415, kind="type")
+            was = "an alarm stood" if self.watch.monitor.alarm else "no alarm stood"
             await self.pipeline.reset()
+            address = request.client.host if request.client else "nowhere"
+            LOG.warning("reset of %s by %s: %s", self.watch.name, address, was)
             return {"alarm": False}
 
         if self.proxy is not None:
@@ -180,11 +201,31 @@ class Service:
             kind = "text/plain; version=0.0.4; charset=utf-8"
             return Response(self.metrics.text(), media_type=kind)
 
-        @app.get("/healthz", responses={503: {"description": "Not now."}})
-        async def health() -> Response:
-            """Whether points would be taken now."""
-            well = not (self.pipeline.stuck or self.pipeline.store_away)
-            return Json({"well": well}, 200 if well else 503)
+        self._add_health(app)
+
+    def _add_health(self, app: FastAPI) -> None:
+        health = self.pipeline.health
+        not_now: dict[int | str, dict[str, Any]] = {503: {"description": "Not now."}}
+
+        @app.get("/livez")
+        async def alive() -> Response:
+            """Whether this process answers: where it does not, restart it."""
+            return Json({"alive": True})
+
+        @app.get("/readyz", responses=not_now)
+        async def ready() -> Response:
+            """Whether points would be taken now, and what is in the way."""
+            told = {
+                "ready": health.ready,
+                "model": health.model_answers,
+                "store": health.store_answers,
+            }
+            return Json(told, 200 if health.ready else 503)
+
+        @app.get("/healthz", responses=not_now)
+        async def well() -> Response:
+            """The same in one word."""
+            return Json({"well": health.ready}, 200 if health.ready else 503)
 
 
 def _handing(take: Any) -> Any:
@@ -194,11 +235,6 @@ def _handing(take: Any) -> Any:
         return answer
 
     return handler
-
-
-async def _fault(_: Request, problem: Exception) -> Response:
-    assert isinstance(problem, ServiceError)
-    return answered(problem)
 
 
 async def _invalid(_: Request, problem: Exception) -> Response:

@@ -1,4 +1,4 @@
-"""Points as this service's own clients send them: JSON, or an Arrow stream."""
+"""Points as this service's own clients send them in JSON, and how many may come at once."""
 
 from __future__ import annotations
 
@@ -7,44 +7,86 @@ import uuid
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, StringConstraints, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+    WithJsonSchema,
+)
+from pydantic_core import from_json
 
 from anharmonic.service.faults import Refused
-from anharmonic.service.form import Form
+from anharmonic.service.form import MOST_CHARACTERS, Form
 from anharmonic.service.records import Cell, Event
 
-__all__ = ["Id", "Observe", "Observed", "events_of_arrow", "events_of_json", "made", "problems"]
+__all__ = [
+    *("MOST_POINTS", "MOST_TEXT", "MOST_VALUES", "Id", "Observe", "Observed"),
+    *("events_of_json", "made", "problems", "within"),
+]
 
 MOST_POINTS = 10_000
+MOST_VALUES = 4_000_000
+"""Points times columns in one request."""
+MOST_TEXT = 8_000_000
+"""Bytes of text in one request, once it is unpacked."""
 Id = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
-Value = FiniteFloat | bool | Annotated[str, StringConstraints(max_length=10_000)] | None
 Moment = Annotated[float, Field(ge=-1e11, le=1e11, allow_inf_nan=False)]
+VALUE = {
+    "anyOf": [
+        *({"type": kind} for kind in ("number", "boolean", "null")),
+        {"type": "string", "maxLength": MOST_CHARACTERS},
+    ]
+}
+ROWS = {
+    "type": "array",
+    "minItems": 1,
+    "maxItems": MOST_POINTS,
+    "items": {
+        "anyOf": [
+            {"type": "array", "items": VALUE},
+            {"type": "object", "additionalProperties": VALUE},
+        ]
+    },
+    "title": "Points",
+}
 
 
 class Observe(BaseModel):
     """Points that a model was asked about."""
 
     model_config = ConfigDict(
-        extra="forbid",
+        # Taken and refused below: forbidden, each of a million names would have its own error.
+        extra="allow",
         strict=True,
         json_schema_extra={
-            "examples": [{"points": [[0.1, 2.5]], "ids": ["order-17"], "segments": ["north"]}]
+            "additionalProperties": False,
+            "examples": [{"points": [[0.1, 2.5]], "ids": ["order-17"], "segments": ["north"]}],
         },
     )
 
+    # Rows are checked by the form, one after another up to the first bad one: a list of what is
+    # wrong with each value of a body takes a hundred times its room.
     points: Annotated[
-        list[list[Value]] | list[dict[str, Value]],
+        list[Any],
+        WithJsonSchema(ROWS),
         Field(
             min_length=1,
             max_length=MOST_POINTS,
-            description="Rows in the order of the reference's columns, or rows with names.",
+            description="Rows in the order of the reference's columns, or rows with names; a "
+            "number that is missing is null, and its row is kept without a score.",
         ),
     ]
     ids: list[Id] | None = Field(
-        None, description="One a point, yours: a point sent twice with its id counts once."
+        None,
+        fail_fast=True,
+        description="One per point, yours: a point sent twice with its id counts once.",
     )
-    segments: list[Id | None] | None = Field(None, description="One a point.")
-    times: list[Moment] | None = Field(None, description="One a point: seconds since 1970.")
+    segments: list[Id | None] | None = Field(None, fail_fast=True, description="One per point.")
+    times: list[Moment] | None = Field(
+        None, fail_fast=True, description="One per point: seconds since 1970."
+    )
 
 
 class Observed(BaseModel):
@@ -60,11 +102,30 @@ class Observed(BaseModel):
 def events_of_json(body: bytes, form: Form) -> list[Event]:
     """The events in a JSON body."""
     try:
-        told = Observe.model_validate_json(body)
+        told = Observe.model_validate(from_json(body, allow_inf_nan=False))
     except ValidationError as problem:
         raise Refused(problems(problem)) from None
-    rows = [form.row(values) for values in told.points]
-    return made(rows, told.ids, told.segments, told.times)
+    except ValueError as problem:
+        raise Refused(f"the body is not JSON: {problem}"[:300]) from None
+    if told.model_extra:
+        raise Refused(f"unknown {next(iter(told.model_extra))[:80]!r}: send points, ids, …")
+    return made(form.rows(told.points), told.ids, told.segments, told.times)
+
+
+def within(rows: int, columns: int) -> None:
+    """Refuse more than may come at once, before it is unpacked."""
+    if not 1 <= rows <= MOST_POINTS:
+        raise Refused(f"{rows:,} points: send 1 to {MOST_POINTS:,} at a time", _status(rows))
+    if rows * columns > MOST_VALUES:
+        raise Refused(
+            f"{rows:,} points of {columns:,} values: send {MOST_VALUES // columns:,} at a time",
+            status=413,
+            kind="size",
+        )
+
+
+def _status(rows: int) -> int:
+    return 413 if rows > MOST_POINTS else 422
 
 
 def made(
@@ -93,48 +154,3 @@ def problems(problem: ValidationError) -> str:
     """The first few things wrong with a body, and where."""
     found = problem.errors(include_url=False, include_input=False, include_context=False)[:3]
     return "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in found)
-
-
-def events_of_arrow(body: bytes, form: Form) -> list[Event]:
-    """The events in an Arrow stream: a column a feature, and `_id`, `_segment`, `_time` if any."""
-    import pyarrow as pa
-
-    try:
-        with pa.ipc.open_stream(body) as reader:
-            table = reader.read_all()
-        table.validate(full=True)
-        columns = {name: table[name].to_pylist() for name in table.column_names}
-    except (pa.ArrowException, ValueError, OSError, NotImplementedError, KeyError) as problem:
-        raise Refused(f"the body is no Arrow stream of a table ({problem})"[:300]) from None
-    many = table.num_rows
-    if not 1 <= many <= MOST_POINTS:
-        raise Refused(f"{many} rows: send 1 to {MOST_POINTS:,}")
-    ids, segments = (_texts(columns.pop(name, None), name) for name in ("_id", "_segment"))
-    times = _moments(columns.pop("_time", None))
-    if set(columns) == set(form.columns):
-        ordered = [columns[name] for name in form.columns]
-    elif form.table is None and len(columns) == len(form.columns):
-        ordered = list(columns.values())
-    else:
-        raise Refused(f"the columns are {', '.join(form.columns[:50])}")
-    return made([form.row(row) for row in zip(*ordered, strict=True)], ids, segments, times)
-
-
-def _texts(values: list[Any] | None, name: str) -> list[str | None] | None:
-    if values is None:
-        return None
-    for value in values:
-        text = isinstance(value, str) and 1 <= len(value) <= 200 and value.isprintable()
-        if value is not None and not text:
-            raise Refused(f"{name} holds text of 1 to 200 printable characters")
-    return values
-
-
-def _moments(values: list[Any] | None) -> list[float | None] | None:
-    if values is None:
-        return None
-    seconds = [value.timestamp() if hasattr(value, "timestamp") else value for value in values]
-    for value in seconds:
-        if value is not None and not (isinstance(value, int | float) and abs(value) <= 1e11):
-            raise Refused("_time holds timestamps, or seconds since 1970")
-    return seconds

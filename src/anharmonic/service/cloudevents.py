@@ -73,7 +73,10 @@ def _data(event: Mapping[str, Any]) -> bytes:
         except (binascii.Error, ValueError):
             raise Refused("data_base64 is not base64") from None
     data = event.get("data")
-    return data.encode() if isinstance(data, str) else json.dumps(data).encode()
+    try:
+        return data.encode() if isinstance(data, str) else json.dumps(data).encode()
+    except UnicodeEncodeError:
+        raise Refused("data holds half a character: send UTF-8") from None
 
 
 def _moment(text: Any) -> float | None:

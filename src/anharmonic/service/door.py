@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from dataclasses import dataclass
 from typing import Any
 
 from starlette.responses import Response
@@ -26,13 +27,20 @@ Body = Callable[[dict[str, str], bytes], Awaitable[Response]]
 Forward = Callable[[Scope, dict[str, str], bytes], Awaitable[Response]]
 
 
+@dataclass(slots=True)
+class Room:
+    """Bytes of one body that are in memory."""
+
+    taken: int = 0
+
+
 class Door:
     """An ASGI application around another.
 
     Bodies are read here, within limits on each and on all together, before anything else sees
     the request. Paths in `short` are answered at once with headers and body in hand: a
-    framework's layers would take longer than the rest. `forward`, where there is a model server
-    behind, answers what is below /v2/.
+    framework's layers would take longer than the rest; what of theirs is refused here is told to
+    `skip`. `forward`, where there is a model server behind, answers what is below /v2/.
     """
 
     def __init__(
@@ -41,10 +49,11 @@ class Door:
         guard: Guard,
         limits: Limits,
         short: Mapping[str, Body],
+        skip: Callable[[str, int], None],
         forward: Forward | None = None,
     ) -> None:
         self.app, self.guard, self.limits = app, guard, limits
-        self.short, self.forward = short, forward
+        self.short, self.skip, self.forward = short, skip, forward
         self.held = self.under_way = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -68,21 +77,33 @@ class Door:
                 await answered(fault)(scope, receive, sending)
         except ConnectionError:
             return
+        except Exception:
+            LOG.exception("%s %.200r failed", scope["method"], scope["path"])
+            if began:
+                raise
+            await answered(ServiceError("this failed here: see the log"))(scope, receive, sending)
 
     async def _enter(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = {
             name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
         }
         method, path = scope["method"], scope["path"]
-        self.guard.admit(method, path, headers)
+        await self.guard.admit(method, path, headers, (scope.get("client") or ("",))[0])
         forward = self.forward if path.startswith("/v2/") else None
         if method in ("GET", "HEAD") and not (forward and method == "GET"):
             await self.app(scope, receive, send)
             return
-        size = self._reserved(headers.get("content-length", "0" if method == "GET" else None))
+        short = self.short.get(path) if method == "POST" else None
+        room = Room()
+        self.under_way += 1
         try:
-            body = await self._body(receive, size)
-            short = self.short.get(path) if method == "POST" else None
+            try:
+                self._check_length(headers.get("content-length"))
+                body = await self._body(receive, room)
+            except ServiceError as fault:
+                if short is not None:
+                    self.skip(fault.kind, 1)
+                raise
             if forward is not None and method in ("GET", "POST"):
                 await (await forward(scope, headers, body))(scope, receive, send)
             elif short is not None:
@@ -90,7 +111,7 @@ class Door:
             else:
                 await self.app(scope, _repeated(body, receive), send)
         finally:
-            self.held -= size
+            self.held -= room.taken
             self.under_way -= 1
 
     def _headers(self, scope: Scope) -> tuple[tuple[bytes, bytes], ...]:
@@ -98,26 +119,20 @@ class Door:
             return ()
         return PLAIN_HEADERS if scope["method"] == "POST" else SECURITY_HEADERS
 
-    def _reserved(self, length: str | None) -> int:
-        """Room for a body that says how long it is; for one that does not, the most it may be."""
-        size = int(length) if length and length.isdigit() else self.limits.body_bytes
-        if size > self.limits.body_bytes:
+    def _check_length(self, length: str | None) -> None:
+        """Whether a body may be as long as it says, and one more be read."""
+        if length and length.isdigit() and int(length[:20]) > self.limits.body_bytes:
             raise Refused(
                 f"a body has at most {self.limits.body_bytes:,} bytes: send fewer points",
                 status=413,
                 kind="size",
             )
-        if self.held + size > self.limits.held_bytes:
-            raise Overloaded("too many bytes are being read: send them later")
-        if self.under_way >= self.limits.requests:
+        if self.under_way > self.limits.requests:
             raise Overloaded("too many requests are under way: send this one later")
-        self.held += size
-        self.under_way += 1
-        return size
 
-    async def _body(self, receive: Receive, most: int) -> bytes:
+    async def _body(self, receive: Receive, room: Room) -> bytes:
+        """A body, counted as it comes: what is only announced takes no room from others."""
         parts: list[bytes] = []
-        size = 0
         try:
             async with asyncio.timeout(self.limits.body_seconds):
                 while True:
@@ -125,13 +140,19 @@ class Door:
                     if message["type"] == "http.disconnect":
                         raise ConnectionError
                     parts.append(message.get("body", b""))
-                    size += len(parts[-1])
-                    if size > most:
-                        raise Refused("the body is longer than it may be", status=413, kind="size")
+                    self._make_room(room, len(parts[-1]))
                     if not message.get("more_body"):
                         return parts[0] if len(parts) == 1 else b"".join(parts)
         except TimeoutError:
             raise Refused("the body came too slowly", status=408, kind="slow") from None
+
+    def _make_room(self, room: Room, size: int) -> None:
+        if room.taken + size > self.limits.body_bytes:
+            raise Refused("the body is longer than it may be", status=413, kind="size")
+        if self.held + size > self.limits.held_bytes:
+            raise Overloaded("too many bytes are being read: send them later")
+        room.taken += size
+        self.held += size
 
 
 def _repeated(body: bytes, receive: Receive) -> Receive:

@@ -9,6 +9,7 @@ from typing import Any
 
 from sqlalchemy import select
 
+from anharmonic.errors import InputError
 from anharmonic.files import whole_file
 from anharmonic.service.schema import events
 from anharmonic.service.store import Store
@@ -19,19 +20,27 @@ CHUNK = 20_000
 FACTS = ("sequence", "id", "monitor", "time", "received", "segment", "score", "evidence")
 
 
-def export(store: Store, path: str | os.PathLike[str], columns: Sequence[str] = ()) -> int:
+def export(
+    store: Store,
+    path: str | os.PathLike[str],
+    columns: Sequence[str] = (),
+    monitor: str | None = None,
+) -> int:
     """Write every event to one Parquet file, whole or not at all; how many there were.
 
-    `columns` names the features; without, they are numbered. Features stand after the facts, a
-    feature with a fact's name as `feature_NAME`.
+    `columns` names the features, where they are not to have the names they came with. Features
+    stand after the facts, a feature with a fact's name as `feature_NAME`. `monitor` chooses one
+    of several that share the store, "MODEL@VERSION".
     """
     import pyarrow.parquet as pq
 
+    names = _chosen(store, monitor)
+    columns = columns or _names(store, names)
     many = 0
     with whole_file(path) as temporary:
         writer: Any = None
         try:
-            for table in _tables(store, columns):
+            for table in _tables(store, names, columns):
                 writer = writer or pq.ParquetWriter(temporary, table.schema)
                 writer.write_table(table.cast(writer.schema))
                 many += len(table)
@@ -43,15 +52,40 @@ def export(store: Store, path: str | os.PathLike[str], columns: Sequence[str] = 
     return many
 
 
-def _tables(store: Store, columns: Sequence[str]) -> Iterator[Any]:
-    after = 0
-    while rows := _chunk(store, after):
-        after = rows[-1].sequence
-        yield _table(rows, columns)
+def _chosen(store: Store, monitor: str | None) -> list[str]:
+    """Monitors whose events have the same columns, so that one table holds them."""
+    known = store.monitors()
+    if monitor is not None:
+        if monitor not in known:
+            raise InputError(f"no monitor {monitor!r} in the store: there are {', '.join(known)}")
+        return [monitor]
+    if len({json.dumps(columns) for columns in known.values() if columns is not None}) > 1:
+        raise InputError(
+            f"the store holds monitors with other columns: choose with --monitor of "
+            f"{', '.join(known)}"
+        )
+    return list(known)
 
 
-def _chunk(store: Store, after: int) -> list[Any]:
-    query = select(events).where(events.c.sequence > after).order_by(events.c.sequence)
+def _names(store: Store, monitors: list[str]) -> list[str]:
+    known = store.monitors()
+    return next((known[each] or [] for each in monitors if known[each]), [])
+
+
+def _tables(store: Store, monitors: list[str], columns: Sequence[str]) -> Iterator[Any]:
+    for monitor in monitors:
+        after = 0
+        while rows := _chunk(store, monitor, after):
+            after = rows[-1].sequence
+            yield _table(rows, columns)
+
+
+def _chunk(store: Store, monitor: str, after: int) -> list[Any]:
+    query = (
+        select(events)
+        .where(events.c.monitor == monitor, events.c.sequence > after)
+        .order_by(events.c.sequence)
+    )
     with store.reading() as connection:
         return list(connection.execute(query.limit(CHUNK)).all())
 

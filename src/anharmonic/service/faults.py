@@ -2,17 +2,22 @@
 
 ServiceError
 ├── StoreAway     503: the database cannot be reached, is full or is locked
+├── StoreDamaged  503: the database answers, and what it holds cannot be read
 ├── Moved         (inside) another service wrote first: read where things stand, try again
 ├── Overloaded    429: more waits than may
 ├── ModelAway     503: the model does not answer in time
 └── Refused       4xx: the request cannot be taken
+    └── Unkeepable    422: the database takes others, and not these values
 """
 
 from __future__ import annotations
 
 from anharmonic.errors import AnharmonicError
 
-__all__ = ["ModelAway", "Moved", "Overloaded", "Refused", "ServiceError", "StoreAway"]
+__all__ = [
+    *("ModelAway", "Moved", "Overloaded", "Refused", "ServiceError"),
+    *("StoreAway", "StoreDamaged", "Unkeepable"),
+]
 
 
 class ServiceError(AnharmonicError):
@@ -21,6 +26,8 @@ class ServiceError(AnharmonicError):
     status = 500
     kind = "internal"
     retry_after: int | None = None
+    public: str | None = None
+    """What clients are told where the message is for those who run the service."""
 
 
 class StoreAway(ServiceError):
@@ -29,6 +36,15 @@ class StoreAway(ServiceError):
     status = 503
     kind = "storage"
     retry_after = 2
+    public = "the store does not answer: try again"
+
+
+class StoreDamaged(ServiceError):
+    """What the store holds cannot be read: trying again does not help, restoring a copy does."""
+
+    status = 503
+    kind = "storage"
+    public = "the store cannot be read: see the service's log"
 
 
 class Moved(ServiceError):
@@ -62,3 +78,7 @@ class Refused(ServiceError):
         super().__init__(message)
         self.status = status
         self.kind = kind
+
+
+class Unkeepable(Refused):
+    """The store cannot hold a value of this request; it may hold those of others."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,16 +14,23 @@ from anharmonic.regions import as_region
 from anharmonic.service.faults import Refused
 from anharmonic.service.records import Cell
 
-__all__ = ["Form"]
+__all__ = ["MOST_CHARACTERS", "MOST_IN_SEGMENT", "Form"]
+
+MOST_CHARACTERS = 10_000
+"""In a value that is text."""
+MOST_IN_SEGMENT = 200
+"""In the name of a segment, which becomes a label of metrics."""
 
 
 @dataclass(frozen=True)
 class Form:
     """What a reference says of the points to come.
 
+    A number that is missing is None in a row, and NaN in what the model is given.
+
     >>> form = Form.of(np.zeros((3, 2)))
-    >>> form.row([1, 2.5])
-    [1.0, 2.5]
+    >>> form.row([1, 2.5]), form.row([1, None])
+    ([1.0, 2.5], [1.0, None])
     >>> form.points([[1.0, 2.5]]).shape
     (1, 2)
     """
@@ -32,10 +39,11 @@ class Form:
     numeric: tuple[bool, ...]
     shape: tuple[int, ...]
     table: Any = None
+    segment: str | None = None
 
     @classmethod
-    def of(cls, reference: Any) -> Form:
-        """The form of the reference's rows."""
+    def of(cls, reference: Any, segment: Any = None) -> Form:
+        """The form of the reference's rows, of which one column may name segments."""
         region = as_region(reference)
         if not region.is_table:
             names = tuple(str(index) for index in range(int(np.prod(region.shape))))
@@ -43,21 +51,32 @@ class Form:
         table = region.source
         names = tuple(table.columns)
         numeric = tuple(table[name].dtype.is_numeric() for name in names)
-        return cls(names, numeric, (len(names),), table.head(1))
+        named = segment if isinstance(segment, str) else None
+        return cls(names, numeric, (len(names),), table.head(1), named)
+
+    def rows(self, several: Iterable[Any]) -> list[list[Cell]]:
+        """Rows of anything, up to the first that is none: the message says which."""
+        found: list[list[Cell]] = []
+        try:
+            for values in several:
+                found.append(self.row(values))
+        except Refused as fault:
+            fault.args = (f"point {len(found)}: {fault}",)
+            raise
+        return found
 
     def row(self, values: Sequence[Cell] | Mapping[str, Cell]) -> list[Cell]:
         """Values in the columns' order, checked: as many as there are, finite, text as text."""
         if isinstance(values, Mapping):
             values = self._ordered(values)
+        if not isinstance(values, list | tuple):
+            raise Refused("a point is a list of values, or an object with the columns' names")
         if len(values) != len(self.columns):
-            raise Refused(
-                f"a point has {len(values)} values and {len(self.columns)} are needed: /v1/status "
-                "lists the columns"
-            )
+            raise Refused(_too_many(len(values), len(self.columns)))
         if self.table is None:
             return self._numbers(values)
         return [
-            _number(value, name) if numeric else _word(value, name)
+            _number(value, name) if numeric else _word(value, name, name == self.segment)
             for value, name, numeric in zip(values, self.columns, self.numeric, strict=True)
         ]
 
@@ -82,7 +101,8 @@ class Form:
         backend = self.table.implementation
         columns = [
             nw.new_series(
-                name, values, None if numeric else self.table[name].dtype, backend=backend
+                *(name, values, nw.Float64() if numeric else self.table[name].dtype),
+                backend=backend,
             )
             for name, numeric, values in zip(self.columns, self.numeric, _turned(rows), strict=True)
         ]
@@ -94,19 +114,21 @@ class Form:
 
     def of_tensors(self, tensors: Mapping[str, Any]) -> list[list[Cell]]:
         """Rows of named arrays: one with all features, or one for each column."""
-        rows = {len(array) if array.ndim else 0 for array in tensors.values()}
-        if len(rows) != 1 or 0 in rows:
-            raise Refused("every input needs the same number of rows, at least one")
         if len(tensors) == 1 and (len(self.columns) != 1 or set(tensors) != set(self.columns)):
             (array,) = tensors.values()
-            return [self.row(row) for row in array.reshape(len(array), -1).tolist()]
-        narrow = {name: array.reshape(len(array), -1) for name, array in tensors.items()}
-        wide = [name for name, array in narrow.items() if array.shape[1] != 1]
+            self._check_width(array)
+            return self.rows(array.reshape(len(array), -1).tolist())
+        wide = [name for name, array in tensors.items() if array.size != len(array)]
         if wide:
-            raise Refused(f"inputs {listed_names(wide)} have several values a row: send one each")
-        lists = {name: array[:, 0].tolist() for name, array in narrow.items()}
-        many = next(iter(rows))
-        return [self.row({name: lists[name][row] for name in lists}) for row in range(many)]
+            raise Refused(f"inputs {listed_names(wide)} have several values per row: send one each")
+        lists = {name: array.reshape(-1).tolist() for name, array in tensors.items()}
+        many = len(next(iter(lists.values())))
+        return self.rows({name: lists[name][row] for name in lists} for row in range(many))
+
+    def _check_width(self, array: Any) -> None:
+        width = array.size // len(array)
+        if width != len(self.columns):
+            raise Refused(_too_many(width, len(self.columns)))
 
 
 def listed_names(names: Sequence[str]) -> str:
@@ -117,13 +139,40 @@ def _turned(rows: Sequence[Sequence[Cell]]) -> list[list[Cell]]:
     return [list(column) for column in zip(*rows, strict=True)]
 
 
-def _number(value: Cell, name: str) -> float:
-    if isinstance(value, int | float) and math.isfinite(value):
-        return float(value)
-    raise Refused(f"column {name} holds numbers and got {str(value)[:40]!r}: send finite numbers")
+def _too_many(values: int, columns: int) -> str:
+    return f"a point has {values} values and {columns} are needed: /v1/status lists the columns"
 
 
-def _word(value: Cell, name: str) -> Cell:
-    if isinstance(value, bool | str) or value is None:
+def _number(value: Any, name: str) -> float | None:
+    if value is None or value != value:  # NaN is how arrays write that a number is missing
+        return None
+    if isinstance(value, int | float):
+        try:
+            number = float(value)
+        except OverflowError:
+            number = math.inf
+        if math.isfinite(number):
+            return number
+    said = str(value)[:40] if isinstance(value, str | float) else type(value).__name__
+    raise Refused(f"column {name} holds numbers and got {said!r}: send finite numbers")
+
+
+def _word(value: Any, name: str, names_segment: bool) -> Cell:
+    if isinstance(value, bool) or value is None:
         return value
-    raise Refused(f"column {name} is not numeric and got the number {value}: send text")
+    if not isinstance(value, str):
+        raise Refused(f"column {name} is not numeric and got a {type(value).__name__}: send text")
+    most = MOST_IN_SEGMENT if names_segment else MOST_CHARACTERS
+    if len(value) > most:
+        raise Refused(f"column {name} takes at most {most:,} characters and got {len(value):,}")
+    # No database keeps these, and one value must not fail those it is written together with.
+    if "\x00" in value or not _encodable(value):
+        raise Refused(f"column {name} got text with a NUL or half a character: send UTF-8")
+    return value
+
+
+def _encodable(text: str) -> bool:
+    try:
+        return text.isascii() or bool(text.encode())
+    except UnicodeEncodeError:
+        return False

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 import numpy as np
 
 from anharmonic.models.tensors import DATATYPES
+from anharmonic.service.bodies import MOST_VALUES, within
 from anharmonic.service.faults import Refused
 from anharmonic.service.form import Form
 from anharmonic.service.records import Cell
 
-__all__ = ["MOST_ROWS", "rows_of_request"]
+__all__ = ["rows_of_request"]
 
-MOST_ROWS = 10_000
+MOST_DIMENSIONS = 16
 Json = dict[str, Any]
 
 
@@ -38,9 +40,13 @@ def rows_of_request(
     inputs = request.get("inputs")
     if not isinstance(inputs, list) or not inputs or not all(isinstance(i, dict) for i in inputs):
         raise Refused("the body is no inference request: it has neither inputs nor instances")
-    rows = form.of_tensors(_tensors(inputs, tail))
+    tensors = _tensors(inputs, tail)
+    counts = {len(array) if array.ndim else 0 for array in tensors.values()}
+    if len(counts) != 1:
+        raise Refused("every input needs the same number of rows")
+    within(counts.pop(), len(form.columns))
     name = request.get("id")
-    return _few(rows), name if isinstance(name, str) else ""
+    return form.of_tensors(tensors), name if isinstance(name, str) else ""
 
 
 def _cut(body: bytes, header_length: str | None) -> tuple[bytes, bytes]:
@@ -54,12 +60,8 @@ def _cut(body: bytes, header_length: str | None) -> tuple[bytes, bytes]:
 def _instances(instances: Any, form: Form) -> list[list[Cell]]:
     if not isinstance(instances, list) or not instances:
         raise Refused("instances is a list with at least one point")
-    rows = []
-    for each in _few(instances):
-        if not isinstance(each, list | dict):
-            raise Refused("an instance is a list of values, or an object with names")
-        rows.append(form.row(each if isinstance(each, dict) else _flat(each)))
-    return rows
+    within(len(instances), len(form.columns))
+    return form.rows(_flat(each) if isinstance(each, list) else each for each in instances)
 
 
 def _flat(values: list[Any], depth: int = 0) -> list[Any]:
@@ -82,7 +84,7 @@ def _tensors(inputs: list[Json], tail: bytes) -> dict[str, Any]:
         size = _binary_size(each)
         values = _listed(each, datatype) if size is None else _packed(tail[:size], datatype)
         tail = tail[size or 0 :]
-        if values.size != np.prod(shape, dtype=object):
+        if len(shape) > MOST_DIMENSIONS or not values.size or values.size != math.prod(shape):
             raise Refused(f"input {name[:40]!r} does not hold what its shape says")
         found[name] = values.reshape(shape)
     return found
@@ -101,7 +103,7 @@ def _listed(tensor: Json, datatype: str) -> Any:
     if not isinstance(data, list):
         raise Refused("an input's data is a list")
     flat = _flat(data)
-    kinds = (str, type(None)) if datatype == "BYTES" else (int, float)
+    kinds = (str, type(None)) if datatype == "BYTES" else (int, float, type(None))
     if not all(isinstance(value, kinds) for value in flat):
         raise Refused(f"an input's data are not {datatype}")
     try:
@@ -116,10 +118,6 @@ def _packed(raw: bytes, datatype: str) -> Any:
     kind = np.dtype(DATATYPES[datatype]).newbyteorder("<")
     if len(raw) % kind.itemsize:
         raise Refused(f"{len(raw)} bytes are no whole number of {datatype}")
+    if len(raw) // kind.itemsize > MOST_VALUES:
+        raise Refused(f"more than {MOST_VALUES:,} values: send fewer", status=413, kind="size")
     return np.frombuffer(raw, dtype=kind).astype(np.float64)
-
-
-def _few(rows: list[Any]) -> list[Any]:
-    if len(rows) > MOST_ROWS:
-        raise Refused(f"{len(rows):,} points: send at most {MOST_ROWS:,} at a time", status=413)
-    return rows

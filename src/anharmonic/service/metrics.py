@@ -14,6 +14,8 @@ __all__ = ["Metrics"]
 LABELS = ("model", "version")
 SCORES = (0.0, *(base * 10.0**power for power in range(-5, 2) for base in (1, 2, 5)))
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
+ALL = "(all)"
+"""The label of evidence and alarms of all traffic; points without a segment have none."""
 MOST_SEGMENTS = 100
 """Segments with a line of their own; all others together are `other`."""
 
@@ -71,6 +73,7 @@ class Metrics:
     def take(self, outcome: Outcome) -> None:
         """What a transaction brought."""
         self.skip("duplicate", sum(1 for told in outcome.told.values() if told.duplicate))
+        self.skip("missing", outcome.missing)
         unscored = 0
         for event, score in zip(outcome.fresh, outcome.scores.tolist(), strict=True):
             segment = self._segment(event.segment)
@@ -79,10 +82,10 @@ class Metrics:
                 unscored += 1
             else:
                 self.scores.labels(**self._labels, segment=segment).observe(score)
-        self.skip("sampling", unscored)
+        self.skip("sampling", unscored - outcome.missing)
         self.queries.inc((len(outcome.fresh) - unscored) * self.watch.monitor.queries_a_row)
         for alarm in outcome.alarms:
-            self.alarms.labels(**self._labels, segment=self._segment(alarm.segment)).inc()
+            self.alarms.labels(**self._labels, segment=self._place(alarm.segment)).inc()
         self.alarming.set(float(outcome.alarm))
         self._tell_evidence()
 
@@ -95,10 +98,14 @@ class Metrics:
         largest: dict[str, float] = {}
         for key, log in self.watch.evidence.items():
             if math.isfinite(log):
-                segment = self._segment(key.segment)
+                segment = self._place(key.segment)
                 largest[segment] = max(log, largest.get(segment, -math.inf))
         for segment, log in largest.items():
             self.evidence.labels(**self._labels, segment=segment).set(log)
+
+    def _place(self, segment: str | None) -> str:
+        """Where evidence is from: all traffic is not the points without a segment."""
+        return ALL if segment is None else self._segment(segment)
 
     def _segment(self, segment: str | None) -> str:
         if segment is None:

@@ -13,16 +13,24 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from anharmonic.errors import AnharmonicError, InputError, RemoteError, first_line
-from anharmonic.service.faults import ModelAway, Overloaded, Refused, ServiceError, StoreAway
+from anharmonic.errors import InputError, first_line
+from anharmonic.listening import Seldom
+from anharmonic.service.faults import (
+    ModelAway,
+    Overloaded,
+    Refused,
+    ServiceError,
+    StoreAway,
+    Unkeepable,
+)
+from anharmonic.service.health import Health
 from anharmonic.service.metrics import Metrics
 from anharmonic.service.records import Event, Told
-from anharmonic.service.retention import Retention
+from anharmonic.service.retention import Retention, SteadyClock
 from anharmonic.service.settings import Limits
 from anharmonic.service.threads import Worker
 from anharmonic.service.watching import Outcome, Scored, Watch
@@ -62,10 +70,10 @@ class Pipeline:
         self._most = min(limits.waiting_points, max(1, limits.waiting_values // wide))
         self.lag = 0.0
         self._pace = 0.0
-        self.stuck = False
-        self.store_away = False
         self._listeners: list[Callable[[Outcome], None]] = []
         self._asker, self._writer = Worker("model"), Worker("store")
+        self.health = Health(watch, limits, self._asker)
+        self._seldom = Seldom()
         self._tasks: list[asyncio.Task[None]] = []
 
     def listen(self, listener: Callable[[Outcome], None]) -> None:
@@ -74,7 +82,8 @@ class Pipeline:
 
     async def start(self) -> None:
         self._work, self._hurry = asyncio.Event(), asyncio.Event()
-        self._tasks = [asyncio.create_task(self._run()), asyncio.create_task(self._housekeep())]
+        always = (self._run(), self._housekeep(), self.health.keep_probing())
+        self._tasks = [asyncio.create_task(each) for each in always]
 
     async def stop(self) -> None:
         """Finish what is being written; what still waits was never acknowledged."""
@@ -90,7 +99,7 @@ class Pipeline:
 
         `patient` are those nobody waits for: they may be gathered for longer.
         """
-        if self.stuck:
+        if self.health.stuck:
             raise self._counted(ModelAway("the model has not answered for a while"), len(events))
         if self.waiting and self.points + len(events) > self._most:
             raise self._counted(
@@ -134,9 +143,9 @@ class Pipeline:
             group = self._take()
             begun = time.monotonic()
             try:
-                if self.store_away:
-                    await self._writer.do(lambda: self.watch.store.kept(self.watch.name))
-                    self.store_away = False
+                if self.health.store_away:
+                    await self._writer.do(self.watch.store.probe)
+                    self.health.store_away = False
                 measured = await self._measured(group)
                 self._pace = time.monotonic() - begun
                 if writing is not None:
@@ -147,7 +156,8 @@ class Pipeline:
                     await asyncio.wait([writing])
                 raise
             except Exception as problem:
-                self._refuse(group, _fault(problem))
+                self.health.heard(problem)
+                self._refuse(group, self._fault(problem))
 
     async def _gather(self) -> None:
         """Let a few more come: a batch costs nearly as much as its first point.
@@ -157,7 +167,8 @@ class Pipeline:
         if all(each.patient for each in self.waiting):
             self._hurry.clear()
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._hurry.wait(), self.limits.patience_seconds)
+                async with asyncio.timeout(self.limits.patience_seconds):
+                    await self._hurry.wait()
         pause = min(self._pace, self.limits.gather_seconds)
         if self.waiting and self.points < self.limits.batch_points:
             await asyncio.sleep(pause - (time.monotonic() - self.waiting[0].since))
@@ -166,51 +177,51 @@ class Pipeline:
         """Scores; a request that the model cannot take does not spoil the others."""
         begun = time.perf_counter()
         try:
-            scores = await self._asked([event for each in group for event in each.events])
-        except (ModelAway, RemoteError):
+            events = [event for each in group for event in each.events]
+            scores: Scored = await self.health.ask(lambda: self.watch.measured(events))
+        except ModelAway:
+            self._refuse_all(ModelAway("the model does not answer: try again later"))
             raise
         except Exception as problem:
-            if len(group) > 1:
-                alone = [await self._measured([each]) for each in group]
-                return [pair for pairs in alone for pair in pairs]
-            self._refuse(group, _fault(problem))
-            return []
+            self._say(problem)
+            # Whose fault it is shows at a point that the model is known to take.
+            if not await self.health.known_point():
+                raise ModelAway("the model fails: try again later") from problem
+            if len(group) == 1:
+                self._refuse(group, _blamed(problem))
+                return []
+            middle = len(group) // 2
+            return [*await self._measured(group[:middle]), *await self._measured(group[middle:])]
+        self.health.failing = False
         self.metrics.asked(time.perf_counter() - begun)
         return [(group, scores)]
 
-    async def _asked(self, events: list[Event]) -> Scored:
-        asking = self._asker.do(lambda: self.watch.measured(events))
-        done, _ = await asyncio.wait([asking], timeout=self.limits.model_seconds)
-        if done:
-            scores: Scored = asking.result()
-            return scores
-        # A thread cannot be stopped: take nothing more until the model comes back.
-        self.stuck = True
-        self._refuse_all(ModelAway("the model does not answer: try again later"))
-        asking.add_done_callback(self._back)
-        raise ModelAway(f"the model did not answer within {self.limits.model_seconds:g} s")
-
-    def _back(self, asking: asyncio.Future[Any]) -> None:
-        self.stuck = False
-        if not asking.cancelled() and asking.exception() is None:
-            LOG.warning("the model answers again")
-
     async def _settled(self, measured: list[tuple[list[Waiting], Scored]]) -> None:
         group = [each for several, _ in measured for each in several]
-        events = [event for each in group for event in each.events]
         parts = [scores for _, scores in measured]
-        scores = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        whole = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        await self._written(group, whole)
+
+    async def _written(self, group: list[Waiting], scores: Scored) -> None:
+        """All of it in one transaction; where a value cannot be kept, without its request."""
+        events = [event for each in group for event in each.events]
         try:
             outcome: Outcome = await self._writer.do(lambda: self.watch.settle(events, scores))
+        except Unkeepable as fault:
+            if len(group) == 1:
+                self._refuse(group, fault)
+                return
+            middle = len(group) // 2
+            cut = sum(len(each.events) for each in group[:middle])
+            await self._written(group[:middle], {name: v[:cut] for name, v in scores.items()})
+            await self._written(group[middle:], {name: v[cut:] for name, v in scores.items()})
+            return
         except Exception as problem:
-            self.store_away = isinstance(problem, StoreAway)
-            self._refuse(group, _fault(problem))
+            self.health.heard(problem)
+            self._refuse(group, self._fault(problem))
             return
         self.lag = time.monotonic() - group[0].since
-        for each in group:
-            if not each.answer.done():
-                told = [outcome.told[event.id] for event in each.events]
-                each.answer.set_result(Answer(told, outcome.alarm))
+        _answer(group, outcome)
         for listener in self._listeners:
             listener(outcome)
 
@@ -231,10 +242,11 @@ class Pipeline:
         """Forget what is too old, a chunk at a time between the writes."""
         if self.retention == Retention():
             return
+        clock, watch = SteadyClock(), self.watch
         while True:
             try:
                 gone = await self._writer.do(
-                    lambda: self.retention.apply(self.watch.store, time.time())
+                    lambda: self.retention.apply(watch.store, watch.name, clock.now())
                 )
             except StoreAway:
                 gone = 0
@@ -243,15 +255,36 @@ class Pipeline:
                 gone = 0
             await asyncio.sleep(0.05 if gone else self.limits.housekeeping_seconds)
 
+    def _fault(self, problem: Exception) -> ServiceError:
+        """What a client is told of a problem: ours as it is, of others that there is one."""
+        if isinstance(problem, ServiceError):
+            return problem
+        self._say(problem)
+        return ModelAway("the batch failed: see the service's log")
 
-def _fault(problem: Exception) -> ServiceError:
-    """What a client is told of a problem: ours as it is, a model's in one line."""
-    if isinstance(problem, ServiceError):
-        return problem
+    def _say(self, problem: Exception) -> None:
+        """A model's own words are for those who run the service, not for those who send."""
+        if told := self._seldom.due(type(problem).__name__):
+            about = first_line(problem)
+            LOG.warning("a batch failed (%s: %s; %d times)", type(problem).__name__, about, told)
+            LOG.debug("in detail", exc_info=problem)
+
+
+def _blamed(problem: Exception) -> ServiceError:
+    """What is said of points that fail where others do not."""
     if isinstance(problem, InputError):
         return Refused(first_line(problem))
-    if isinstance(problem, AnharmonicError):
-        LOG.warning("the model failed: %s", problem)
-        return ModelAway(f"the model failed: {first_line(problem)}")
-    LOG.error("a batch failed", exc_info=problem)
-    return ModelAway(f"the batch failed: {type(problem).__name__}; see the log")
+    return Refused("the model cannot take one of these points: see the service's log")
+
+
+def _answer(group: list[Waiting], outcome: Outcome) -> None:
+    """Tell each what became of its events; of one id in several requests the first was new."""
+    taken: set[str] = set()
+    for each in group:
+        names = [event.id for event in each.events]
+        if not each.answer.done():
+            told = [outcome.told[name] for name in names]
+            if taken and not taken.isdisjoint(names):
+                told = [replace(t, duplicate=True) if t.id in taken else t for t in told]
+            each.answer.set_result(Answer(told, outcome.alarm))
+        taken.update(names)

@@ -50,10 +50,11 @@ class Raised:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """Where a store stands: the last event of all, and one monitor's detectors."""
+    """Where a monitor stands in a store: its last event, its detectors, what it was made of."""
 
     sequence: int
     state: bytes | None
+    about: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,4 +69,6 @@ class Batch:
     scores: Sequence[float | None]
     evidence: Sequence[float | None]
     others: Sequence[str | None] = ()
+    columns: str | None = None
+    about: str | None = None
     alarms: Sequence[Raised] = field(default=())

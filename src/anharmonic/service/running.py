@@ -6,6 +6,7 @@ import logging
 import sys
 from typing import Any
 
+from anharmonic.listening import Crowd, open_files, patient_protocol
 from anharmonic.service.api import Service
 
 __all__ = ["configured", "run"]
@@ -18,6 +19,8 @@ def configured(service: Service) -> Any:
     """uvicorn, as this service needs it."""
     import uvicorn
 
+    limits = service.settings.limits
+    crowd = Crowd(open_files(limits.connections))
     return uvicorn.Config(
         service.app,
         host=service.settings.host,
@@ -27,8 +30,8 @@ def configured(service: Service) -> Any:
         date_header=False,
         proxy_headers=False,
         log_level="warning",
-        # Beyond this uvicorn says a bare 503; the door says 429 and when to come back before that.
-        limit_concurrency=2 * service.settings.limits.requests,
+        http=patient_protocol(crowd, limits.head_seconds),
+        ws="none",
         timeout_graceful_shutdown=STOPPING_SECONDS,
         backlog=1024,
     )

@@ -25,17 +25,9 @@ from sqlalchemy import (
 
 from anharmonic.errors import InputError
 
-__all__ = ["VERSION", "alarms", "events", "head", "migrate", "monitors"]
+__all__ = ["VERSION", "alarms", "events", "migrate", "monitors"]
 
 METADATA: Final = MetaData()
-
-head = Table(
-    "head",
-    METADATA,
-    Column("one", Integer, primary_key=True),
-    Column("sequence", BigInteger),
-)
-"""One row: the number of the last event. Whoever moves it may write."""
 
 monitors = Table(
     "monitors",
@@ -43,15 +35,20 @@ monitors = Table(
     Column("name", Text, primary_key=True),
     Column("sequence", BigInteger),
     Column("state", LargeBinary),
+    Column("columns", Text),
+    Column("about", Text),
 )
-"""A monitor's detectors as they were after event `sequence`."""
+"""A monitor after its event `sequence`: whoever moves that may write.
+
+`state` are its detectors, `columns` its features' names as JSON, `about` what it was made of.
+"""
 
 events = Table(
     "events",
     METADATA,
+    Column("monitor", Text, primary_key=True),
     Column("sequence", BigInteger, primary_key=True),
     Column("id", Text),
-    Column("monitor", Text),
     Column("time", Float),
     Column("received", Float),
     Column("segment", Text),
@@ -60,7 +57,8 @@ events = Table(
     Column("others", Text),
     Column("evidence", Float),
 )
-"""What was observed. `point` is JSON, in the reference's order; `score` NULL was not scored."""
+"""What was observed, numbered for each monitor. `point` is JSON, in the reference's order;
+`score` NULL was not scored; an `id` is known once in each monitor."""
 
 alarms = Table(
     "alarms",
@@ -100,19 +98,48 @@ MIGRATIONS: Final = (
         "ALTER TABLE alarms ADD COLUMN attempts INTEGER NOT NULL DEFAULT 0",
         "ALTER TABLE alarms ADD COLUMN delivered DOUBLE PRECISION",
     ),
+    (
+        # Several models in one store: every monitor has its own numbers and ids.
+        "ALTER TABLE events RENAME TO events_2",
+        "CREATE TABLE events (monitor TEXT NOT NULL, sequence BIGINT NOT NULL, "
+        "id TEXT NOT NULL, time DOUBLE PRECISION NOT NULL, received DOUBLE PRECISION NOT NULL, "
+        "segment TEXT, point TEXT NOT NULL, score DOUBLE PRECISION, others TEXT, "
+        "evidence DOUBLE PRECISION, PRIMARY KEY (monitor, sequence), UNIQUE (monitor, id))",
+        "INSERT INTO events SELECT monitor, sequence, id, time, received, segment, point, score, "
+        "others, evidence FROM events_2 ORDER BY monitor, sequence",
+        "DROP TABLE events_2",
+        "CREATE INDEX events_by_segment ON events (monitor, segment, sequence) "
+        "WHERE segment IS NOT NULL",
+        "ALTER TABLE monitors ADD COLUMN columns TEXT",
+        "ALTER TABLE monitors ADD COLUMN about TEXT",
+        "DROP TABLE head",
+    ),
 )
 VERSION: Final = len(MIGRATIONS)
 
 
+WORDS: Final = {
+    "postgresql": {"key": "BIGINT", "bytes": "BYTEA"},
+    "sqlite": {"key": "INTEGER", "bytes": "BLOB"},
+}
+ALONE: Final = {
+    "postgresql": (
+        "SET LOCAL statement_timeout = 0",
+        "SELECT pg_advisory_xact_lock(7263840193)",
+    ),
+    # Python's driver begins a transaction before a write, and leaves out what makes tables.
+    "sqlite": ("BEGIN IMMEDIATE",),
+}
+"""What makes those who open a store at the same time wait for each other."""
+
+
 def migrate(engine: Engine, to: int = VERSION) -> None:
     """Run what the store has not seen; a store from the future is refused."""
-    words = (
-        {"key": "BIGINT", "bytes": "BYTEA"}
-        if engine.dialect.name == "postgresql"
-        else {"key": "INTEGER", "bytes": "BLOB"}
-    )
+    words, alone = WORDS[engine.dialect.name], ALONE[engine.dialect.name]
     while True:
         with engine.begin() as connection:
+            for statement in alone:
+                connection.exec_driver_sql(statement)
             version = _version(connection)
             if version > VERSION:
                 raise InputError(

@@ -36,8 +36,11 @@ class Worker:
                 continue
             try:
                 future.set_result(call())
-            except BaseException as problem:
+            except Exception as problem:
                 future.set_exception(problem)
+            except BaseException as problem:
+                # A model that calls sys.exit ends its answer, not the service.
+                future.set_exception(RuntimeError(f"{type(problem).__name__}: {problem}"))
             # Nothing may keep a batch alive until the next one comes.
             del item, future, call
 

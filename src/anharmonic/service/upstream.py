@@ -18,6 +18,7 @@ __all__ = ["Reply", "Upstream", "UpstreamAway"]
 
 IDLE = 64
 MOST_BYTES = 64_000_000
+"""In one answer, and in all that are in memory at the same time."""
 
 
 class UpstreamAway(ConnectionError):
@@ -31,12 +32,29 @@ class Reply:
     status: int = 0
     headers: list[tuple[bytes, bytes]] = field(default_factory=list)
     body: bytes = b""
+    size: int = 0
+    """Bytes of the body that are in memory."""
+
+
+class Room:
+    """Bytes of answers that have come and are not yet passed on, all together."""
+
+    def __init__(self, most: int = MOST_BYTES) -> None:
+        self.most, self.taken = most, 0
+
+    def take(self, size: int) -> bool:
+        """Whether there was room for them."""
+        if self.taken + size > self.most:
+            return False
+        self.taken += size
+        return True
 
 
 class Connection(asyncio.Protocol):
-    """One request at a time."""
+    """One request at a time; whatever comes beside its answer ends the connection."""
 
-    def __init__(self) -> None:
+    def __init__(self, room: Room) -> None:
+        self.room = room
         self.lost = False
         self.begun = False
         self._done: asyncio.Future[Reply] | None = None
@@ -47,7 +65,7 @@ class Connection(asyncio.Protocol):
     def ask(self, request: bytes) -> asyncio.Future[Reply]:
         self.begun, self._headed = False, False
         self._parser = httptools.HttpResponseParser(self)
-        self._reply, self._parts, self._size = Reply(), list[bytes](), 0
+        self._reply, self._parts = Reply(), list[bytes]()
         self._done = asyncio.get_running_loop().create_future()
         self.transport.write(request)
         return self._done
@@ -57,32 +75,49 @@ class Connection(asyncio.Protocol):
         return not self.lost and self._parser.should_keep_alive()
 
     def data_received(self, data: bytes) -> None:
+        if self._done is None or self._done.done():
+            self._distrust()
+            return
         self.begun = True
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserError as problem:
             self._fail(f"no HTTP: {problem}")
 
+    def on_message_begin(self) -> None:
+        if self._done is not None and self._done.done():
+            self._distrust()
+
+    def _distrust(self) -> None:
+        """It said something unasked: the next answer might be no answer to its question."""
+        self.lost = True
+        self.transport.close()
+
     def on_header(self, name: bytes, value: bytes) -> None:
-        self._reply.headers.append((name.lower(), value))
+        if not self.lost:
+            self._reply.headers.append((name.lower(), value))
 
     def on_headers_complete(self) -> None:
         self._headed = True
 
     def on_body(self, part: bytes) -> None:
-        self._parts.append(part)
-        self._size += len(part)
-        if self._size > MOST_BYTES:
+        if self.lost:
+            return
+        if self.room.take(len(part)):
+            self._reply.size += len(part)
+            self._parts.append(part)
+        else:
             self._fail("the answer is too long")
 
     def on_message_complete(self) -> None:
+        if self._done is None or self._done.done():
+            return
         self._reply.status = self._parser.get_status_code()
         if self._reply.status < 200:
             self._reply, self._headed = Reply(), False
             return
-        self._reply.body = b"".join(self._parts)
-        if self._done is not None and not self._done.done():
-            self._done.set_result(self._reply)
+        self._reply.body, self._parts = b"".join(self._parts), []
+        self._done.set_result(self._reply)
 
     def connection_lost(self, problem: Exception | None) -> None:
         self.lost = True
@@ -93,8 +128,15 @@ class Connection(asyncio.Protocol):
 
     def _fail(self, why: str) -> None:
         if self._done is not None and not self._done.done():
+            self.lost = True
+            self.drop()
             self._done.set_exception(UpstreamAway(why))
             self.transport.close()
+
+    def drop(self) -> None:
+        """Give back the room of an answer that nobody will have."""
+        self.room.taken -= self._reply.size
+        self._reply, self._parts = Reply(), []
 
 
 class Upstream:
@@ -107,6 +149,7 @@ class Upstream:
         self.path = parts.path.rstrip("/")
         self.name = parts.netloc.rpartition("@")[2]
         self.seconds = seconds
+        self.room = Room()
         self._idle: deque[Connection] = deque(maxlen=IDLE)
 
     async def ask(
@@ -130,10 +173,16 @@ class Upstream:
                         continue
                     raise
                 except asyncio.CancelledError:
+                    connection.drop()
                     connection.transport.abort()
                     raise
                 self._keep(connection)
                 return reply
+
+    def passed_on(self, reply: Reply) -> None:
+        """An answer has left: its room is free."""
+        self.room.taken -= reply.size
+        reply.size = 0
 
     async def _connection(self) -> tuple[Connection, bool]:
         while self._idle:
@@ -143,9 +192,9 @@ class Upstream:
         loop = asyncio.get_running_loop()
         try:
             _, made = await loop.create_connection(
-                Connection, self.host, self.port, ssl=self.secure or None
+                lambda: Connection(self.room), self.host, self.port, ssl=self.secure or None
             )
-        except OSError as problem:
+        except (OSError, UnicodeError) as problem:
             raise UpstreamAway(str(problem)) from problem
         return made, False
 

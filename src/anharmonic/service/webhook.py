@@ -2,7 +2,7 @@
 
 The alarms table is the outbox, so one that a crash interrupts is delivered after the restart.
 Headers and signature follow the Standard Webhooks specification: HMAC-SHA256 of
-"id.timestamp.body" under the shared secret.
+"id.timestamp.body" under the shared secret, which is base64 after `whsec_`.
 """
 
 from __future__ import annotations
@@ -23,9 +23,8 @@ from anharmonic.service.faults import ServiceError
 from anharmonic.service.metrics import Metrics
 from anharmonic.service.reading import Reading
 from anharmonic.service.schema import alarms
-from anharmonic.service.settings import Settings
-from anharmonic.service.store import Store
-from anharmonic.service.watching import Outcome
+from anharmonic.service.settings import Settings, signing_key
+from anharmonic.service.watching import Outcome, Watch
 
 __all__ = ["Webhook", "signature"]
 
@@ -42,19 +41,21 @@ def signature(secret: str, id: str, timestamp: int, body: bytes) -> str:
 
     >>> signature("secret", "a", 1, b"{}")
     'v1,DH9+vItb05LF5AmGVxmIk2XJE76uu57Vhud93LDFWM4='
+    >>> signature("whsec_c2VjcmV0", "a", 1, b"{}") == signature("secret", "a", 1, b"{}")
+    True
     """
     signed = f"{id}.{timestamp}.".encode() + body
-    digest = hmac.new(secret.encode(), signed, hashlib.sha256).digest()
+    digest = hmac.new(signing_key(secret), signed, hashlib.sha256).digest()
     return f"v1,{base64.b64encode(digest).decode()}"
 
 
 class Webhook:
-    """Writes every alarm to the log, and posts it where the settings say."""
+    """Writes every alarm of a monitor to the log, and posts it where the settings say."""
 
-    def __init__(self, store: Store, metrics: Metrics, settings: Settings) -> None:
-        self.store, self.metrics, self.pause = store, metrics, FIRST_PAUSE
+    def __init__(self, watch: Watch, metrics: Metrics, settings: Settings) -> None:
+        self.store, self.metrics, self.pause = watch.store, metrics, FIRST_PAUSE
         self.url, self.secret = settings.webhook, settings.webhook_secret
-        self.reading = Reading(store)
+        self.reading = Reading(watch.store, watch.name)
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -95,9 +96,13 @@ class Webhook:
                     late = await self._round(client)
                 except ServiceError:
                     late = True
+                except Exception:
+                    LOG.exception("alarms could not be delivered: trying again")
+                    late = True
                 pause = min(2 * pause, LONGEST_PAUSE) if late else self.pause
                 try:
-                    await asyncio.wait_for(self._news.wait(), pause if late else None)
+                    async with asyncio.timeout(pause if late else None):
+                        await self._news.wait()
                 except TimeoutError:
                     continue
 
@@ -110,6 +115,8 @@ class Webhook:
             moment = time.time() if taken else None
             await asyncio.to_thread(self._note, alarm["id"], alarm["attempts"] + 1, moment)
             left += not taken
+            if not taken and alarm["attempts"] + 1 >= ATTEMPTS:
+                LOG.error("alarm %s was not taken in %d attempts", alarm["id"], ATTEMPTS)
         self.metrics.undelivered.set(left)
         return left > 0
 
@@ -127,13 +134,15 @@ class Webhook:
         if self.secret:
             headers["webhook-signature"] = signature(self.secret, alarm["id"], now, body)
         try:
-            answer = await client.post(self.url, content=body, headers=headers)
-        except httpx.HTTPError as problem:
+            # The status is the answer: what follows it is not read, however long.
+            async with client.stream("POST", self.url, content=body, headers=headers) as answer:
+                taken, status = bool(answer.is_success), answer.status_code
+        except (httpx.HTTPError, httpx.InvalidURL, UnicodeError, OSError) as problem:
             LOG.warning("the webhook does not answer: %s", first_line(problem))
             return False
-        if not answer.is_success:
-            LOG.warning("the webhook answered %d", answer.status_code)
-        return bool(answer.is_success)
+        if not taken:
+            LOG.warning("the webhook answered %d", status)
+        return taken
 
     def _note(self, id: str, attempts: int, delivered: float | None) -> None:
         with self.store.writing() as connection:

@@ -12,8 +12,11 @@ function made(name, text, kind) {
 }
 
 const reading = find("reading");
+// What is charted and listed: what alarmed, else the first thing watched.
+let shown = { watched: "gamma", smallest: false, title: "Gamma" };
+const end = () => (shown.smallest ? "smallest" : "largest");
 const gamma = new Chart(find("gamma-chart"), reading, (row) =>
-  `Up to event ${short(row.x)} (${clock(row.time)}): mean gamma ${short(row.y)} of ${short(row.points)} points, largest ${short(row.largest)}.`);
+  `Up to event ${short(row.x)} (${clock(row.time)}): mean ${shown.watched} ${short(row.y)} of ${short(row.points)} points, ${end()} ${short(row[end()])}.`);
 const evidence = new Chart(find("evidence-chart"), reading, (row) =>
   `Event ${short(row.x)} (${clock(row.time)}): log evidence ${short(row.y)}.`);
 
@@ -62,7 +65,7 @@ const SHOWN = 12;
 function card(row) {
   const article = made("article"), title = made("h3"), link = made("a", row.id), list = made("dl");
   link.href = `/v1/points/${encodeURIComponent(row.id)}`;
-  title.append(link, made("span", short(row.score), "number"));
+  title.append(link, made("span", short(row.value), "number"));
   const values = Object.entries(row.point);
   for (const [name, value] of values.slice(0, SHOWN)) {
     const pair = made("div");
@@ -82,9 +85,9 @@ const ALARMS = [
   { name: "segment", value: (row) => row.segment ?? "all" },
   numeric("began near event", "since"), numeric("raised at event", "sequence"), numeric("log evidence", "log_evidence"),
 ];
-const SEGMENTS = [
-  { name: "segment", value: (row) => row.segment ?? "none" },
-  numeric("points", "points"), numeric("mean gamma", "mean"), numeric("largest", "largest"), numeric("log evidence", "log_evidence"),
+const segmentColumns = () => [
+  { name: "segment", value: (row) => row.name },
+  numeric("points", "points"), numeric(`mean ${shown.watched}`, "mean"), numeric(end(), end()), numeric("log evidence", "log_evidence"),
 ];
 
 function band(row, reference) {
@@ -97,15 +100,23 @@ function worstNote({ worst_since: since }) {
   return since ? `Since event ${short(since)}, where the change seems to begin.` : "Of the latest points.";
 }
 
+function titles() {
+  find("gamma-title").textContent = `${shown.title} over time`;
+  find("gamma-chart").setAttribute("aria-label", `${shown.title} over time; arrow keys read values`);
+  find("worst-title").textContent = `Points with the ${end()} ${shown.watched}`;
+}
+
 function show(snapshot) {
   tiles(snapshot.status);
   if (!snapshot.history) return;
+  shown = snapshot.shown;
+  titles();
   const { history, reference, alarms, worst, segments, status } = snapshot;
   const marks = alarms.map((each) => each.sequence);
   gamma.show(history.map((row) => ({ ...row, x: row.sequence, y: row.mean, ...band(row, reference) })), { marks });
   evidence.show(history.map((row) => ({ ...row, x: row.sequence, y: row.evidence })), { line: status.threshold, marks });
   table(find("alarms"), ALARMS, alarms, "None so far.");
-  table(find("segments"), SEGMENTS, segments, "No points yet.");
+  table(find("segments"), segmentColumns(), segments, "No points yet.");
   find("worst-note").textContent = worstNote(snapshot);
   // A link that has the focus would lose it: leave the cards until it moves on.
   if (!find("worst").contains(document.activeElement)) {

@@ -1,0 +1,55 @@
+"""Whether a request was made by a web page of somewhere else.
+
+A browser sends what any page tells it to, from inside the machine and the network it runs in.
+It says so, in headers no page can set: `Sec-Fetch-Site`, and `Origin` with every POST. Programs
+send neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+__all__ = ["foreign", "local_host"]
+
+LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
+
+
+def foreign(headers: Mapping[str, str]) -> bool:
+    """Whether a page that this server did not serve is behind a request.
+
+    >>> foreign({"host": "127.0.0.1:8000"})
+    False
+    >>> foreign({"host": "127.0.0.1:8000", "origin": "http://evil.test"})
+    True
+    >>> foreign({"host": "127.0.0.1:8000", "sec-fetch-site": "cross-site"})
+    True
+    >>> foreign({"host": "127.0.0.1:8000", "origin": "http://127.0.0.1:8000"})
+    False
+    """
+    site = headers.get("sec-fetch-site")
+    if site is not None:
+        return site not in ("same-origin", "none")
+    origin = headers.get("origin")
+    if origin is None:
+        return False
+    try:
+        return urlsplit(origin).netloc.lower() != headers.get("host", "").lower()
+    except ValueError:
+        return True
+
+
+def local_host(host: str, *others: str) -> bool:
+    """Whether a Host header names this machine itself, or one of the names given.
+
+    A page can point a name of its own here; its requests then carry that name.
+
+    >>> local_host("localhost:8000"), local_host("[::1]"), local_host("evil.test:8000")
+    (True, True, False)
+    >>> local_host("127.0.0.1:80@evil.test")
+    False
+    """
+    name, colon, port = host.rpartition(":")
+    if not colon or host.endswith("]"):
+        name, port = host, ""
+    return (not port or port.isdigit()) and name.lower() in (*LOCAL_NAMES, *others)

@@ -1,0 +1,36 @@
+"""Lines in a log that anybody can cause: one at a time, with how many were left out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+__all__ = ["Seldom"]
+
+MOST_NAMES = 1_000
+
+
+class Seldom:
+    """Says yes once in a while for each name, and how often it was asked since.
+
+    >>> clock = iter([0.0, 1.0, 2.0, 11.0])
+    >>> seldom = Seldom(10.0, clock=lambda: next(clock))
+    >>> [seldom.due("a") for _ in range(4)]
+    [1, 0, 0, 3]
+    """
+
+    def __init__(self, seconds: float = 10.0, clock: Callable[[], float] = time.monotonic) -> None:
+        self.seconds, self._clock = seconds, clock
+        self._names: dict[str, tuple[float, int]] = {}
+
+    def due(self, name: str = "") -> int:
+        """How often this was asked since the last yes, this time included; 0 is no."""
+        now = self._clock()
+        last, missed = self._names.get(name, (float("-inf"), 0))
+        if now - last < self.seconds:
+            self._names[name] = (last, missed + 1)
+            return 0
+        if len(self._names) >= MOST_NAMES:
+            self._names.clear()
+        self._names[name] = (now, 0)
+        return missed + 1
