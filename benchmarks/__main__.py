@@ -8,6 +8,7 @@ from benchmarks import (
     cost,
     drift,
     images,
+    independence,
     llm,
     memory,
     overhead,
@@ -18,7 +19,10 @@ from benchmarks import (
 
 
 def main() -> int:
-    parts = (overhead, cost, memory, images, comparison, report, spade, clever, drift, llm, service)
+    parts = (
+        *(overhead, cost, independence, memory, images, comparison, report),
+        *(spade, clever, drift, llm, service),
+    )
     met = [part.main() for part in parts]
     return 0 if all(met) else 1
 

@@ -252,7 +252,7 @@ def _probe(sphere: Sphere, ball: str | Ball, noise: str, resume: Scores | None) 
 def _settled(
     ball: str | Ball, dimension: int, directions: int | None, rotations: int, paired: bool
 ) -> Ball:
-    """The ball to use: chosen, looked up by name, or as given; turned unless it draws anew."""
+    """The ball to use: chosen, looked up by name, or as given; each copy turned if it is to be."""
     if isinstance(ball, str) and ball.startswith("auto"):
         either = paired if ball == "auto" else ball == "auto pairs"
         return automatic(dimension, directions, rotations, either)
@@ -262,7 +262,7 @@ def _settled(
             f"the ball has {chosen.dimension} dimensions and {dimension} columns move: "
             f"build it with {dimension}"
         )
-    if rotations and not chosen.fresh and isinstance(chosen, balls.Directions):
+    if rotations and isinstance(chosen, balls.Directions) and chosen.rotates:
         return balls.rotated(chosen)
     return chosen
 
