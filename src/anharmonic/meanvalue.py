@@ -24,6 +24,7 @@ from anharmonic.errors import (
 )
 from anharmonic.fingerprints import fingerprint
 from anharmonic.ledger import Allowance, Ledger, due
+from anharmonic.models.labels import codes
 from anharmonic.probing import Probe, automatic, probed
 from anharmonic.protocols import Ball, Integers, Map
 from anharmonic.reductions import Reduction, chosen_reduction
@@ -142,6 +143,7 @@ def _described(sphere: Sphere, probe: Probe) -> dict[str, Any]:
         "model": model.name,
         "kind": model.kind,
         "classes": None if model.classes is None else [str(each) for each in model.classes],
+        "codes": codes(model.classes) if model.classes and model.kind == "label" else None,
         "reduction": _name(sphere.reduction),
         "region": region.kind,
         "points": len(region),

@@ -15,6 +15,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from anharmonic import tables
+from anharmonic.boundaries import label_step
 from anharmonic.errors import SettingsError
 from anharmonic.moments import Estimate, Moments, half_widths
 from anharmonic.protocols import Floats, Integers
@@ -171,16 +172,8 @@ class Scores:
         The average over a flat boundary is r·E|u₁|·A/V (supplement, section 2, in n
         dimensions), read backwards. Lengths are in the scaled features' units.
         """
-        classes = self.settings.get("classes")
-        counted = self.settings.get("kind") == "onehot" or (
-            self.settings.get("kind") == "label" and classes is not None and len(classes) == 2
-        )
-        if not counted:
-            raise SettingsError(
-                "the boundary's area is read from labels: measure with output='onehot' "
-                "(or output='label' for two classes)"
-            )
-        reach = self.settings["radius"] * mean_coordinate(self.settings["dimension"])
+        step = label_step(self.settings, self.outputs)
+        reach = step * self.settings["radius"] * mean_coordinate(self.settings["dimension"])
         return Estimate(self.mean / reach, self.error / reach)
 
     @property
