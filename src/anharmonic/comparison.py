@@ -102,13 +102,17 @@ class Comparison:
 
     @property
     def ranking(self) -> list[str]:
-        """Names from the smallest mean to the largest."""
-        return sorted(self.scores, key=lambda name: self.overall(name).value)
+        """Names from the least fragile to the most: of gamma, from the smallest mean on."""
+        sign = -1.0 if next(iter(self.scores.values())).fragile == "small" else 1.0
+        return sorted(
+            self.scores, key=lambda name: np.nan_to_num(sign * self.overall(name).value, nan=np.inf)
+        )
 
     @property
     def differences(self) -> list[Difference]:
         """Every pair, paired point by point; Bonferroni's correction for their number."""
-        pairs = list(combinations(reversed(self.ranking), 2))
+        by_mean = sorted(self.ranking, key=lambda name: -self.overall(name).value)
+        pairs = list(combinations(by_mean, 2))
         level = 1 - (1 - self.level) / max(1, len(pairs))
         return [self._difference(larger, smaller, level) for larger, smaller in pairs]
 

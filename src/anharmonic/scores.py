@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from scipy.special import gammaln
@@ -22,6 +22,8 @@ from anharmonic.protocols import Floats, Integers
 
 __all__ = ["Scores", "mean_coordinate"]
 
+SMALL = ("clever", "paper stability")
+"""Measures whose small values are the fragile ones, in files that do not say so."""
 COLUMNS = ("value", "error", "squared", "signed", "output", "turns")
 
 
@@ -52,6 +54,12 @@ class Scores:
 
     def __len__(self) -> int:
         return len(self.values)
+
+    @property
+    def fragile(self) -> Literal["large", "small"]:
+        """Which values are the fragile ones: large as for gamma, or small as for a margin."""
+        small = self.settings.get("fragile", "small" if self.metric in SMALL else "large")
+        return "small" if small == "small" else "large"
 
     @property
     def started(self) -> bool:
@@ -159,10 +167,20 @@ class Scores:
         return np.maximum(low - reach, 0.0), self.values + reach
 
     def worst(self, count: int = 10, level: float = 0.95) -> Integers:
-        """Rows of the largest scores, by the lower ends of their intervals: noise is no guilt."""
-        low = self.intervals(level)[0]
-        usable = np.where(np.isfinite(low), low, np.where(np.isfinite(self.values), 0.0, -1.0))
-        order = np.lexsort((-np.nan_to_num(self.values), -usable))
+        """Rows of the most fragile scores, by the safe ends of their intervals: noise is no guilt.
+
+        The largest by their lower ends or, of a measure whose small values are the fragile ones,
+        the smallest by their upper ends. Unfinished points come last.
+        """
+        low, high = self.intervals(level)
+        known = np.isfinite(self.values)
+        if self.fragile == "small":
+            # A measure that asks once has no intervals: its values stand for themselves.
+            ends = np.where(known, np.where(np.isfinite(high), high, self.values), np.inf)
+            order = np.lexsort((np.nan_to_num(self.values), ends))
+        else:
+            ends = np.where(np.isfinite(low), low, np.where(known, 0.0, -1.0))
+            order = np.lexsort((-np.nan_to_num(self.values), -ends))
         return order[:count].astype(np.int64)
 
     @property

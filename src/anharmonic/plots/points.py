@@ -70,7 +70,7 @@ def shares(names: tuple[str, ...], parts: Floats, most: int) -> list[Share]:
 def worst(
     scores: Scores, points: Any = None, found: Contributions | None = None, count: int = SHOWN
 ) -> list[WorstPoint]:
-    """The points with the largest gamma, of those whose own interval lies above 0."""
+    """The most fragile points; of gamma those whose own interval lies above 0."""
     region = None if points is None else as_region(points)
     low, high = scores.intervals()
     return [
@@ -83,7 +83,8 @@ def worst(
             [] if region is None else features_at(region, row),
         )
         for row in scores.worst(count).tolist()
-        if not low[row] <= 0  # without turns to compare there is no interval, and it is NaN
+        # Without turns to compare there is no interval, and it is NaN.
+        if scores.fragile == "small" or not low[row] <= 0
     ]
 
 
@@ -112,7 +113,7 @@ def worst_points(
     found = worst(scores, points, contributions, count)
     columns = {
         "row": [str(each.row) for each in found],
-        "gamma": [str(each.gamma) for each in found],
+        scores.metric: [str(each.gamma) for each in found],
         "95% interval": ["{:.3g} … {:.3g}".format(*each.interval) for each in found],
         "answer": [text(each.output) for each in found],
     }
@@ -127,7 +128,8 @@ def worst_points(
         ]
     wide = {"row": 0.5, "features behind it": 2.2, "features": 2.0}
     lines = 3 if contributions is not None else 4 if points is not None else 1
-    caption = "By the lower ends of their intervals; among many points some stand here by chance."
+    end = "lower" if scores.fragile == "large" else "upper"
+    caption = f"By the {end} ends of their intervals; among many points some stand here by chance."
     height = 140 + len(found) * (12 + 20 * lines)
     figure = blank([table_of(columns, wide)])
     return finished(figure, f"The {len(found)} worst points", caption, height)

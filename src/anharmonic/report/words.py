@@ -55,17 +55,17 @@ def headline(models: dict[str, Scores], judged: Comparison | None) -> Headline:
                 "come from that: measure them together with compare before ranking them."
             ],
         )
-    best, largest = judged.ranking[0], judged.ranking[-1]
-    real = {(each.smaller, each.larger) for each in judged.differences if each.real}
-    level = [name for name in judged.ranking if name == best or (best, name) not in real]
+    best, last = judged.ranking[0], judged.ranking[-1]
+    real = [{each.smaller, each.larger} for each in judged.differences if each.real]
+    level = [name for name in judged.ranking if name == best or {best, name} not in real]
     rest = [_verdict(judged)]
     if judged.at_reference:
         rest.append(
             "Each model counts with the larger of its means at these points and at the reference "
             "points: memorising may show at either."
         )
-    if (best, largest) in real:
-        rest.insert(0, _gap(judged, best, largest))
+    if {best, last} in real:
+        rest.insert(0, _gap(judged, best, last))
     return Headline(_first(judged, level), rest)
 
 
@@ -81,19 +81,21 @@ def _alone(name: str, scores: Scores) -> Headline:
 
 
 def _first(judged: Comparison, level: list[str]) -> str:
-    many = len(judged.scores)
+    many, metric = len(judged.scores), judged.metric
+    praise = "most harmonic" if metric == "gamma" else "least fragile"
     if len(level) == many:
-        return f"No model is told apart from the most harmonic one, {level[0]}."
+        return f"No model is told apart from the {praise} one, {level[0]}."
     if len(level) > 1:
-        return f"{joined(level)} are the most harmonic of {many} models, and not told apart."
+        return f"{joined(level)} are the {praise} of {many} models, and not told apart."
     mean = judged.overall(level[0])
-    return f"{level[0]} is the most harmonic of {many} models, with a mean gamma of {mean}."
+    return f"{level[0]} is the {praise} of {many} models, with a mean {metric} of {mean}."
 
 
-def _gap(judged: Comparison, best: str, largest: str) -> str:
-    small, large = judged.overall(best), judged.overall(largest)
-    times = f", {large.value / small.value:.3g} times that of {best}" if small.value > 0 else ""
-    return f"{largest} has the largest, {large}{times}."
+def _gap(judged: Comparison, best: str, last: str) -> str:
+    one, other = judged.overall(best), judged.overall(last)
+    times = f", {other.value / one.value:.3g} times that of {best}" if one.value > 0 else ""
+    end = "largest" if judged.scores[last].fragile == "large" else "smallest"
+    return f"{last} has the {end}, {other}{times}."
 
 
 def _verdict(judged: Comparison) -> str:
