@@ -33,6 +33,7 @@ __all__ = [
     "measured",
     "neighbourhood",
     "placed",
+    "slack",
 ]
 
 
@@ -50,6 +51,10 @@ class Reach(Protocol):
 
     @property
     def limits(self) -> tuple[Floats, Floats] | None: ...
+
+    @property
+    def pairs_alike(self) -> bool:
+        """Whether bounds shorten both of a pair where they shorten one, as a mean needs."""
 
     @property
     def seed(self) -> int: ...
@@ -72,6 +77,10 @@ class Sphere:
     @property
     def region(self) -> Region:
         return self.question.region
+
+    @property
+    def pairs_alike(self) -> bool:
+        return True
 
 
 class Task(NamedTuple):
@@ -166,7 +175,9 @@ def around(
 ) -> tuple[Array, int]:
     """Neighbours of any points `start` (rows, n), with the directions those rows get.
 
-    (rows, centres + directions, n), and how many the bounds moved.
+    (rows, centres + directions, n), and how many the bounds moved. Coordinate by coordinate, a
+    pair is made as short as its shorter side has room for: cut on one side alone, it would
+    show the slope of f instead of its bend. Single directions are cut where they leave.
     """
     xp = array_namespace(start)
     width = sum(stop - first for _, first, stop in segments) * (2 if reach.ball.paired else 1)
@@ -174,30 +185,55 @@ def around(
     points = xp.empty(shape, dtype=start.dtype, device=device(start))
     points[:, :centres] = start[:, None, :]
     block = max(1, BLOCK // max(1, width))
-    for low in range(0, len(rows), block):
-        few = slice(low, low + block)
-        _fill(reach, start[few], rows[few], segments, points[few, centres:])
+    room = slack(reach, start)
+    shortened = 0
+    for first in range(0, len(rows), block):
+        few = slice(first, first + block)
+        spare = None if room is None else room[few, None, :]
+        shortened += _fill(reach, start[few], rows[few], segments, points[few, centres:], spare)
     if reach.limits is None:
         return points, 0
     low, high = (_like(limit, start) for limit in reach.limits)
-    cut = (points < low) | (points > high)
-    return xp.clip(points, low, high), int(xp.sum(xp.any(cut, axis=-1)))
+    if room is None:
+        cut = (points < low) | (points > high)
+        shortened = int(xp.sum(xp.any(cut, axis=-1)))
+    # Of pairs made to fit only rounding is left to cut.
+    return xp.clip(points, low, high), shortened
+
+
+def slack(reach: Reach, start: Array) -> Array | None:
+    """How far a pair around each point can reach to both sides, (rows, n); None for any length."""
+    if reach.limits is None or not (reach.ball.paired and reach.pairs_alike):
+        return None
+    low, high = (_like(limit, start) for limit in reach.limits)
+    return array_namespace(start).minimum(start - low, high - start)
 
 
 def _fill(
-    reach: Reach, start: Array, rows: Integers, segments: list[Segment], points: Array
-) -> None:
-    """Write the neighbours of a few rows where they belong."""
+    reach: Reach,
+    start: Array,
+    rows: Integers,
+    segments: list[Segment],
+    points: Array,
+    spare: Array | None,
+) -> int:
+    """Write the neighbours of a few rows where they belong; how many had to be shortened."""
     xp = array_namespace(start)
     lengths = _like(reach.radius * reach.units, start)
-    at = 0
+    at = shortened = 0
     for (first, stop), same in groupby(segments, key=lambda segment: segment[1:]):
         turns = np.array([segment.turn for segment in same])
         pairs = np.tile(rows, len(turns)), np.repeat(turns, len(rows))
         indices = xp.arange(first, stop, dtype=xp.int64, device=device(start))
         steps = reach.ball.draw(Draw(reach.seed, *pairs, start), indices)
         steps *= lengths
+        if spare is not None:
+            shaped = steps.reshape((-1, len(start) if len(steps) > 1 else 1, *steps.shape[1:]))
+            fitting = xp.clip(shaped, -spare, spare)
+            shortened += 2 * int(xp.sum(xp.any(fitting != shaped, axis=-1)))
+            steps = fitting.reshape((-1, *steps.shape[1:]))
         at = _spread(xp, start, steps, len(turns), reach.ball.paired, points, at)
+    return shortened
 
 
 def _chunk(values: Array, rows: Integers) -> Array:

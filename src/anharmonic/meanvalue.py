@@ -10,17 +10,20 @@ from functools import partial
 from typing import Any, Literal
 
 import numpy as np
+from array_api_compat import array_namespace
 from numpy.typing import ArrayLike
 
 from anharmonic import balls, models
 from anharmonic.asking import question_about
-from anharmonic.deviation import Sphere, Task, measured
+from anharmonic.deviation import Sphere, Task, measured, slack
 from anharmonic.errors import (
     InputError,
     MeasurementStopped,
     ModelError,
     NoisyModel,
+    PointsError,
     SettingsError,
+    listed,
 )
 from anharmonic.fingerprints import fingerprint
 from anharmonic.ledger import Allowance, Ledger, due
@@ -28,7 +31,7 @@ from anharmonic.models.labels import codes
 from anharmonic.probing import Probe, automatic, probed
 from anharmonic.protocols import Ball, Integers, Map
 from anharmonic.reductions import Reduction, chosen_reduction
-from anharmonic.regions import as_region
+from anharmonic.regions import as_region, host
 from anharmonic.rotations import way
 from anharmonic.scaling import limits, radius_of, scaled
 from anharmonic.scores import Scores
@@ -76,7 +79,8 @@ def gamma(
       `directions` bounds one turn's size. The default costs at most 64 queries a point.
     - `output`: what the model is asked for, `reduction`: how a vector becomes a number; see
       `as_model` and `reductions`. `output="label"` is the paper's.
-    - `bounds`: (low, high) that neighbours are kept within.
+    - `bounds`: (low, high) that neighbours are kept within: of a pair both sides are shortened
+      alike, single directions are cut; "auto" takes pairs.
     - `budget`: queries in all, spent where the error is largest. `tolerance`: a point stops
       when half its 95% interval is below it, or after 256 turns.
     - `noise`: a model that answers the same question differently has its noise included in
@@ -123,6 +127,7 @@ def gamma(
         ledger.queries += probe.queries
         settled = _settled(ball, region.dimension, directions, rotations, probe.pairs_win)
         sphere = replace(sphere, ball=settled, noisy=probe.noise > 0)
+        _check_room(sphere)
         settings |= _described(sphere, probe)
         if resume is not None:
             _check_same(resume.settings, settings)
@@ -242,13 +247,28 @@ def _probe(sphere: Sphere, ball: str | Ball, noise: str, resume: Scores | None) 
         return Probe(known["noise"], known["odd_power"], known["even_power"], 0)
     if ball != "auto" and noise == "ignore":
         return Probe(0.0, 0.0, 0.0, 0)
-    probe = probed(sphere, parity=ball == "auto")
+    # Within bounds only pairs keep a slope from showing as a bend (see `deviation.around`).
+    probe = probed(sphere, parity=ball == "auto" and sphere.limits is None)
     if probe.noise and noise == "refuse":
         raise NoisyModel(
             f"two identical calls differ by {probe.noise:.3g} (one standard deviation): switch "
             "off dropout or sampling in the model, or accept it with noise='include'"
         )
     return probe._replace(noise=0.0) if noise == "ignore" else probe
+
+
+def _check_room(sphere: Sphere) -> None:
+    """Refuse points in a corner of the bounds, where no pair of neighbours fits."""
+    room = slack(sphere, sphere.region.values)
+    if room is None:
+        return
+    stuck = np.flatnonzero(~host(array_namespace(room).any(room > 0, axis=1)).astype(bool))
+    if len(stuck):
+        raise PointsError(
+            f"rows {listed(stuck.tolist())} lie on the bounds in every column that moves, so that "
+            "no neighbour has an opposite within them: leave them out, widen the bounds, or take "
+            'ball="simplex", whose neighbours are cut where they leave'
+        )
 
 
 def _settled(
