@@ -15,11 +15,12 @@ from typing import Any, NamedTuple, Protocol, cast
 import numpy as np
 from array_api_compat import array_namespace, device, is_numpy_array
 
-from anharmonic.asking import Question, answers_there
+from anharmonic.asking import Question, answers_so_far
 from anharmonic.protocols import Array, Ball, Draw, Floats, Integers
 from anharmonic.reductions import Reduction, combined, picked
 from anharmonic.regions import Region, host
 
+NONE: Integers = np.empty(0, dtype=np.int64)
 BLOCK = 16384
 """Points whose directions are drawn at once: what they need should stay in the caches."""
 
@@ -102,6 +103,8 @@ class Part(NamedTuple):
     noise: Floats
     queries: int
     clipped: int
+    bad: Integers
+    """Rows that the model gave no number at or near; they are in no other array."""
 
 
 class Segment(NamedTuple):
@@ -117,11 +120,13 @@ def measured(sphere: Sphere, task: Task) -> Part:
     centre: Floats | None = None
     sums: Floats | None = None
     queries = clipped = 0
+    bad = np.zeros(len(task.rows), dtype=bool)
     repeats = task.turns if sphere.noisy else 1
     for segments in _pieces(sphere, task, repeats):
         asked = repeats if centre is None else 0
         points, cut = neighbourhood(sphere, task.rows, segments, asked)
-        outputs = answers_there(sphere.question, points, task.rows)
+        outputs, unknown = answers_so_far(sphere.question, points, task.rows)
+        bad |= unknown
         queries, clipped = queries + outputs.shape[0] * outputs.shape[1], clipped + cut
         if centre is None or sums is None:
             whole = array_namespace(outputs).mean(outputs[:, :asked], axis=1)
@@ -132,8 +137,10 @@ def measured(sphere: Sphere, task: Task) -> Part:
         sums += host(_like(_members(task, segments, sphere.ball.paired), around) @ around)
     assert centre is not None
     assert sums is not None
-    deviations = centre - sums / sphere.ball.count
-    return _part(sphere.reduction, task, deviations, centre.mean(axis=1), queries, clipped)
+    good = task._replace(rows=task.rows[~bad])
+    deviations, centres = centre - sums / sphere.ball.count, centre.mean(axis=1)
+    part = _part(sphere.reduction, good, deviations[~bad], centres[~bad], queries, clipped)
+    return part._replace(bad=task.rows[bad])
 
 
 def _pieces(sphere: Sphere, task: Task, repeats: int) -> Iterator[list[Segment]]:
@@ -237,7 +244,7 @@ def _fill(
 
 
 def _chunk(values: Array, rows: Integers) -> Array:
-    if len(rows) and rows[-1] - rows[0] == len(rows) - 1:
+    if len(rows) and (np.diff(rows) == 1).all():
         chunk = values[int(rows[0]) : int(rows[-1]) + 1]
     else:
         chunk = values[rows.tolist()]
@@ -286,7 +293,7 @@ def _part(
     value = combined(reduction, mean, centres)
     if turns == 1:
         nothing = np.zeros(len(value))
-        return Part(task.rows, 1, mean, centres, nothing, nothing, queries, clipped)
+        return Part(task.rows, 1, mean, centres, nothing, nothing, queries, clipped, NONE)
     without = (turns * mean[:, None] - deviations) / (turns - 1)
     values = combined(reduction, without, np.broadcast_to(centres[:, None], without.shape))
     squares = (turns - 1) ** 2 * np.sum((values - values.mean(axis=1, keepdims=True)) ** 2, axis=1)
@@ -294,4 +301,4 @@ def _part(
     # number it is the mean product of two different turns, which has none at all.
     unbiased = turns * value**2 - (turns - 1) * np.mean(values**2, axis=1)
     noise = (value**2 - unbiased) * turns
-    return Part(task.rows, turns, mean, centres, squares, noise, queries, clipped)
+    return Part(task.rows, turns, mean, centres, squares, noise, queries, clipped, NONE)

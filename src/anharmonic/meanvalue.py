@@ -14,7 +14,7 @@ from array_api_compat import array_namespace
 from numpy.typing import ArrayLike
 
 from anharmonic import balls, models
-from anharmonic.asking import question_about
+from anharmonic.asking import not_finite, question_about
 from anharmonic.deviation import Sphere, Task, measured, slack
 from anharmonic.errors import (
     InputError,
@@ -186,8 +186,9 @@ def _keeping(ledger: Ledger, settings: dict[str, Any]) -> Iterator[None]:
             f". {done:,} of {many:,} points are finished and kept in .partial: mend the model and "
             "call again with resume=error.partial"
         )
+        where = "".join(f" ({note})" for note in getattr(problem, "__notes__", ())[:1])
         stopped = MeasurementStopped(
-            f"the model raised {type(problem).__name__}: {problem}"
+            f"the model raised {type(problem).__name__}: {problem}{where}"
             f"{kept if done else ': mend it, or give it other points'}"
         )
         stopped.partial = ledger.scores(settings)
@@ -201,10 +202,16 @@ def _run(
     while (extra := due(ledger, allowance)).any():
         expected = ledger.queries + _cost(extra, allowance)
         tasks = _tasks(sphere, ledger.turns.copy(), extra)
+        bad: list[int] = []
         for part in map(partial(measured, sphere), tasks):
             ledger.add(part)
+            bad += part.bad.tolist()
             if progress is not None:
                 progress(ledger.queries, expected)
+            if bad and not (ledger.turns > 0).any():
+                break  # It may answer nothing at all.
+        if bad:
+            raise not_finite(np.array(bad))
 
 
 def _tasks(sphere: Sphere, turns: Integers, extra: Integers) -> Iterator[Task]:
