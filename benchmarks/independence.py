@@ -103,11 +103,12 @@ def main(wanted: Sequence[str] = ()) -> bool:
             ours, best = covered(dimension, ball)
             lost.append(best - ours)
             print(f"{dimension:4} {ball:14}{ours:8.3f} ({best:.3f})", flush=True)
-    good = min(found) >= 0.5 and max(found) <= 1.7 and 0.9 <= np.mean(found) <= 1.1
-    print(f"ratios {min(found):.2f}–{max(found):.2f}, mean {np.mean(found):.2f}")
+    middle = float(np.mean(found))
+    good = min(found) >= 0.5 and max(found) <= 1.7 and 0.9 <= middle <= 1.1
+    print(f"ratios {min(found):.2f}–{max(found):.2f}, mean {middle:.2f}")
     good &= max(lost) <= 0.03
     print(f"bar: {'met' if good else 'MISSED'}")
-    return bool(good)
+    return good
 
 
 if __name__ == "__main__":

@@ -216,7 +216,7 @@ def answers_so_far(question: Question, points: Array, rows: Integers) -> tuple[A
         question.pace.record(len(flat), time.perf_counter() - begun)
     if finite:
         return outputs, np.zeros(many, dtype=bool)
-    bad = ~np.isfinite(host(outputs)).all(axis=(1, 2))
+    bad = np.asarray(~np.isfinite(host(outputs)).all(axis=(1, 2)))
     return xp.where(xp.isfinite(outputs), outputs, xp.zeros_like(outputs)), bad
 
 

@@ -252,6 +252,7 @@ def _sphere(
         "model": asked.name,
         "kind": asked.kind,
         "region": region.kind,
+        "grid": list(region.steps) or None,
         "points": len(region),
         "fingerprint": fingerprint(region, units),
         "dimension": region.dimension,

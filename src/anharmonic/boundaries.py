@@ -68,7 +68,7 @@ def _check_sphere(settings: dict[str, Any]) -> None:
 def _apart(settings: dict[str, Any], outputs: Floats) -> float:
     """How far apart two labels are as numbers: themselves, or places where they are text."""
     codes = settings.get("codes") or _read(settings["classes"], outputs)
-    return abs(codes[1] - codes[0])
+    return abs(float(codes[1]) - float(codes[0]))
 
 
 def _read(classes: list[str], outputs: Floats) -> list[float]:

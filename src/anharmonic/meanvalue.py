@@ -87,6 +87,10 @@ def gamma(
       the errors, is refused, or is not checked for.
     - `resume`: unfinished scores to go on from. `map`: see `workers`.
 
+    A row's directions depend on the `seed` and its number alone. With radius, scale and ball
+    given, it keeps its score whatever rows come after it, to the bit for any workers and to
+    rounding for any `batch_size`.
+
     >>> import numpy as np
     >>> points = np.random.default_rng(0).normal(size=(50, 3))
     >>> scores = gamma(lambda x: (x**2).sum(axis=1), points, radius=0.1, scale=None)
@@ -151,6 +155,7 @@ def _described(sphere: Sphere, probe: Probe) -> dict[str, Any]:
         "codes": codes(model.classes) if model.classes and model.kind == "label" else None,
         "reduction": _name(sphere.reduction),
         "region": region.kind,
+        "grid": list(region.steps) or None,
         "points": len(region),
         "fingerprint": fingerprint(region, sphere.units),
         "volume": None if volume is None else volume / float(np.prod(sphere.units)),

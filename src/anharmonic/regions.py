@@ -47,6 +47,8 @@ class Region:
     still: tuple[str, ...] = ()
     shape: tuple[int, ...] = ()
     volume: float | None = None
+    steps: tuple[int, ...] = ()
+    """Cells along each axis of a whole grid."""
 
     def __len__(self) -> int:
         return int(self.values.shape[0])
@@ -83,7 +85,7 @@ class Region:
     def rows(self, indices: Integers) -> Region:
         """Some of the rows."""
         listed = indices.tolist()
-        return replace(self, source=self.source[listed], values=self.values[listed])
+        return replace(self, source=self.source[listed], values=self.values[listed], steps=())
 
     def holding(self, still: Sequence[str]) -> Region:
         """The same region with some columns held still."""
@@ -154,7 +156,7 @@ def grid(
     ]
     mesh = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(bounds))
     volume = float(np.prod([high - low for low, high in bounds]))
-    region = replace(_region("grid", mesh, None), volume=volume)
+    region = replace(_region("grid", mesh, None), volume=volume, steps=tuple(counts))
     return replace(region, columns=tuple(names)) if names else region
 
 

@@ -17,7 +17,7 @@ from scipy.special import gammaln
 from anharmonic import tables
 from anharmonic.boundaries import label_step
 from anharmonic.errors import SettingsError
-from anharmonic.moments import Estimate, Moments, half_widths
+from anharmonic.moments import Estimate, Moments, half_widths, stratified_error
 from anharmonic.protocols import Floats, Integers
 
 __all__ = ["Scores", "mean_coordinate"]
@@ -82,7 +82,14 @@ class Scores:
 
     @property
     def error(self) -> float:
-        """The standard error of `mean` as an estimate for the region the points came from."""
+        """The standard error of `mean` as an estimate for the region the points came from.
+
+        A whole grid is no random sample of it: its cells each stand for themselves, so that only
+        what differs within a cell counts, and that is read from cells side by side.
+        """
+        grid = self.settings.get("grid")
+        if grid and self.complete and len(self) > 1:
+            return stratified_error(self.values, grid)
         return float(self.moments.error)
 
     @property
@@ -148,8 +155,8 @@ class Scores:
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """Interval for the region's mean."""
-        low, high = self.moments.interval(level)
-        return float(low), float(high)
+        reach = float(half_widths(self.error, self.moments.count, level))
+        return self.mean - reach, self.mean + reach
 
     def intervals(self, level: float = 0.95) -> tuple[Floats, Floats]:
         """Interval for each point's value; a lower end below 0 is 0.
