@@ -11,6 +11,7 @@ from benchmarks import (
     drift,
     gateway,
     images,
+    independence,
     llm,
     memory,
     mutations,
@@ -23,7 +24,7 @@ from benchmarks import (
 
 def main() -> int:
     parts = (
-        *(overhead, cost, memory, images, comparison, differences),
+        *(overhead, cost, independence, memory, images, comparison, differences),
         *(report, spade, clever, clever_coverage, drift, llm, gateway, mutations, service),
     )
     met = [part.main() for part in parts]

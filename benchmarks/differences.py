@@ -143,7 +143,7 @@ def plain_verdicts(found: Comparison) -> dict[frozenset[str], bool]:
 
 def _told(found: Comparison, one: str, two: str, level: float) -> bool:
     larger, smaller = sorted((one, two), key=lambda name: -found.overall(name).value)
-    place = found.largest(larger)
+    place = found.where(larger)
     mine, ends = found.places(larger)[place].values, []
     for there, scores in found.places(smaller).items():
         if there == place:

@@ -134,7 +134,7 @@ def test_memorising_shows_at_the_reference_points():
     assert alone.ranking == ["remembers", "waves"]
     found = ah.compare(models, POINTS, reference=trained, radius=0.4)
     assert found.ranking == ["waves", "remembers"]
-    assert found.largest("remembers") == "reference"
+    assert found.where("remembers") == "reference"
     assert found.differences[0].real
     assert found.overall("remembers").value == found.at_reference["remembers"].mean
     assert found.queries == sum(each.queries for each in [*found.scores.values()]) + sum(

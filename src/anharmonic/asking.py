@@ -11,13 +11,26 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from array_api_compat import array_namespace, device, is_torch_array, to_device
+from numpy.typing import NDArray
 
 from anharmonic.errors import DeviceFull, OutputError, listed
 from anharmonic.lanes import Lanes, Relay
 from anharmonic.protocols import Array, Floats, Integers, Map, Model
 from anharmonic.regions import Region, host
 
-__all__ = ["Pace", "Question", "answers", "answers_there", "on_host", "question_about"]
+__all__ = [
+    "Flags",
+    "Pace",
+    "Question",
+    "answers",
+    "answers_so_far",
+    "answers_there",
+    "not_finite",
+    "on_host",
+    "question_about",
+]
+
+Flags = NDArray[np.bool_]
 
 LARGEST_CALL = 32768
 CHUNK_BYTES, DEVICE_BYTES = 1 << 23, 1 << 29
@@ -172,6 +185,25 @@ def answers_there(question: Question, points: Array, rows: Integers) -> Array:
     """The same outputs, left on a device that takes calls in advance: a network's thousand
     columns are soon reduced to a few, and only those need to come home.
     """
+    outputs, bad = answers_so_far(question, points, rows)
+    if bad.any():
+        raise not_finite(rows[bad])
+    return outputs
+
+
+def not_finite(rows: Integers) -> OutputError:
+    """The error that names rows at or near which a model gave no number."""
+    every = np.unique(rows).tolist()
+    problem = OutputError(
+        f"the model gave NaN or infinity at or near rows {listed(every, 10)}: leave them out "
+        "(error.rows has all of them), or give bounds= so that their neighbours stay legal"
+    )
+    problem.rows = every
+    return problem
+
+
+def answers_so_far(question: Question, points: Array, rows: Integers) -> tuple[Array, Flags]:
+    """The same outputs with 0 where the model gave no number, and which rows that is, (rows,)."""
     many, each, dimension = points.shape
     flat, owners = points.reshape((many * each, dimension)), np.repeat(rows, each)
     begun = time.perf_counter()
@@ -182,14 +214,10 @@ def answers_there(question: Question, points: Array, rows: Integers) -> Array:
     finite = bool(xp.isfinite(xp.sum(outputs)))
     if question.queued:
         question.pace.record(len(flat), time.perf_counter() - begun)
-    if not finite:
-        bad = rows[~np.isfinite(host(outputs)).all(axis=(1, 2))].tolist()
-        if bad:
-            raise OutputError(
-                f"the model gave NaN or infinity at or near rows {listed(bad)}: leave them "
-                "out, or give bounds= so that their neighbours stay legal"
-            )
-    return outputs
+    if finite:
+        return outputs, np.zeros(many, dtype=bool)
+    bad = np.asarray(~np.isfinite(host(outputs)).all(axis=(1, 2)))
+    return xp.where(xp.isfinite(outputs), outputs, xp.zeros_like(outputs)), bad
 
 
 def _gathered(question: Question, points: Array, rows: Integers) -> Array:
@@ -256,6 +284,10 @@ def _asked(question: Question, points: Array, rows: Integers, start: int) -> Cal
             tried = tried or stop - start
             pace.halve(stop - start)
             continue
+        except Exception as problem:
+            about = np.unique(rows[start:stop]).tolist()
+            problem.add_note(f"in a call about rows {listed(about, 10)}")
+            raise
         if tried:
             warnings.warn(
                 f"a call of {tried:,} rows did not fit on the device: going on with "

@@ -48,7 +48,11 @@ NAMES = ("random", "simplex", "antisimplex", "cross", "onehot", "orthonormal", "
 
 @dataclass(frozen=True)
 class Directions:
-    """The one implementation of `Ball`: a rule, and what is known about it."""
+    """The one implementation of `Ball`: a rule, and what is known about it.
+
+    `rotates` says whether gamma turns each copy at random. A ball that lies uniformly already
+    need not be; the papers' image balls must not be, because they mean another average.
+    """
 
     name: str
     dimension: int
@@ -56,6 +60,7 @@ class Directions:
     rule: Callable[[Draw, Array], Array]
     paired: bool = False
     fresh: bool = False
+    rotates: bool = True
 
     def draw(self, draw: Draw, indices: Array) -> Array:
         return self.rule(draw, indices)
@@ -80,7 +85,8 @@ def _checked(dimension: int, count: int = 1) -> None:
 def random(dimension: int, count: int) -> Directions:
     """Directions drawn uniformly on the sphere, independently: the papers' baseline."""
     _checked(dimension, count)
-    return Directions("random", dimension, count, partial(_random, dimension=dimension), fresh=True)
+    rule = partial(_random, dimension=dimension)
+    return Directions("random", dimension, count, rule, fresh=True, rotates=False)
 
 
 def _random(draw: Draw, indices: Array, dimension: int) -> Array:
@@ -90,9 +96,13 @@ def _random(draw: Draw, indices: Array, dimension: int) -> Array:
 
 
 def dense(dimension: int, count: int) -> Directions:
-    """Random directions with every coordinate ±1/√n: cheap, and steady on images."""
+    """Random directions with every coordinate ±1/√n: cheap, and steady on images.
+
+    A mean over the corners of a cube, not over the sphere.
+    """
     _checked(dimension, count)
-    return Directions("dense", dimension, count, partial(_dense, dimension=dimension), fresh=True)
+    rule = partial(_dense, dimension=dimension)
+    return Directions("dense", dimension, count, rule, fresh=True, rotates=False)
 
 
 def _dense(draw: Draw, indices: Array, dimension: int) -> Array:
@@ -132,10 +142,7 @@ def _basis(draw: Draw, indices: Array, dimension: int) -> Array:
 
 
 def orthonormal(dimension: int, count: int) -> Directions:
-    """`count` orthonormal directions: cosines and sines, so that each coordinate weighs the same.
-
-    Equal weights make rows that share a rotation err independently (see `rotations`).
-    """
+    """`count` orthonormal directions: cosines and sines, so that coordinates weigh alike."""
     _checked(dimension, count)
     if count > dimension:
         raise SettingsError(
@@ -198,8 +205,9 @@ def cross(dimension: int) -> Directions:
 def sampled(ball: Directions, count: int) -> Directions:
     """`count` directions picked at random from the ball, afresh for every row and turn.
 
-    From a ball of pairs whole pairs are picked; `sampled(onehot…)` with a random sign each,
-    as the paper samples images, is `named("onehot", …)`.
+    From a ball of pairs whole pairs are picked. Being picked does not make a direction uniform:
+    gamma rotates what was picked as it rotates the whole. Single coordinates that are not
+    rotated, as the paper samples images, are `named("onehot", …)`.
     """
     _checked(ball.dimension, count)
     below = ball.count // 2 if ball.paired else ball.count
@@ -227,7 +235,7 @@ def rotated(ball: Directions) -> Directions:
     if ball.name.startswith("rotated"):
         return ball
     rule = partial(_rotated, ball=_held(ball))
-    return replace(ball, name=f"rotated {ball.name}", rule=rule, fresh=True)
+    return replace(ball, name=f"rotated {ball.name}", rule=rule, fresh=True, rotates=False)
 
 
 def _held(ball: Directions) -> Directions:
@@ -263,12 +271,13 @@ def named(name: str, dimension: int, directions: int | None = None) -> Direction
     if plain == "onehot" and not paired:
         rule = partial(_signed_onehot, dimension=dimension)
         _checked(dimension, wanted)
-        return Directions("sampled onehot singles", dimension, wanted, rule, fresh=True)
+        name = "sampled onehot singles"
+        return Directions(name, dimension, wanted, rule, fresh=True, rotates=False)
     built = {
         "random": lambda: random(dimension, half),
         "dense": lambda: dense(dimension, half),
         "orthonormal": lambda: orthonormal(dimension, min(half, dimension)),
-        "onehot": lambda: sampled(onehot(dimension), half),
+        "onehot": lambda: replace(sampled(onehot(dimension), half), rotates=False),
         "simplex": lambda: simplex(dimension),
         "antisimplex": lambda: antisimplex(dimension),
         "cross": lambda: cross(dimension),

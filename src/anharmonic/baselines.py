@@ -1,7 +1,7 @@
 """The rivals gamma must beat at equal cost, each with gamma's signature and result.
 
-`settings["fragile"]` says which of a measure's values are the fragile ones: "large" as for gamma,
-or "small" as for a margin; `fragility` turns them all the same way.
+`Scores.fragile` says which of a measure's values are the fragile ones: "large" as for gamma, or
+"small" as for a margin; `fragility` turns them all the same way.
 """
 
 from __future__ import annotations
@@ -173,8 +173,7 @@ def _smoothed(around: Around) -> Found:
 
 def fragility(scores: Scores) -> Floats:
     """Values turned so that larger is more fragile, whatever the measure."""
-    small = scores.settings.get("fragile", "small" if scores.metric == "clever" else "large")
-    return -scores.values if small == "small" else scores.values
+    return -scores.values if scores.fragile == "small" else scores.values
 
 
 def _measured(
@@ -257,6 +256,7 @@ def _sphere(
         "model": asked.name,
         "kind": asked.kind,
         "region": region.kind,
+        "grid": list(region.steps) or None,
         "points": len(region),
         "fingerprint": fingerprint(region, units),
         "dimension": region.dimension,

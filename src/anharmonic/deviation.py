@@ -15,11 +15,12 @@ from typing import Any, NamedTuple, Protocol, cast
 import numpy as np
 from array_api_compat import array_namespace, device, is_numpy_array
 
-from anharmonic.asking import Question, answers_there
+from anharmonic.asking import Question, answers_so_far
 from anharmonic.protocols import Array, Ball, Draw, Floats, Integers
 from anharmonic.reductions import Reduction, combined, picked
 from anharmonic.regions import Region, host
 
+NONE: Integers = np.empty(0, dtype=np.int64)
 FLAT = 1e-3
 """A change below this share of the largest is none."""
 
@@ -37,6 +38,7 @@ __all__ = [
     "measured",
     "neighbourhood",
     "placed",
+    "slack",
 ]
 
 
@@ -54,6 +56,10 @@ class Reach(Protocol):
 
     @property
     def limits(self) -> tuple[Floats, Floats] | None: ...
+
+    @property
+    def pairs_alike(self) -> bool:
+        """Whether bounds shorten both of a pair where they shorten one, as a mean needs."""
 
     @property
     def seed(self) -> int: ...
@@ -77,6 +83,10 @@ class Sphere:
     def region(self) -> Region:
         return self.question.region
 
+    @property
+    def pairs_alike(self) -> bool:
+        return True
+
 
 class Task(NamedTuple):
     """Some rows, and the turns of the ball they are due."""
@@ -98,6 +108,8 @@ class Part(NamedTuple):
     changes: Changes
     queries: int
     clipped: int
+    bad: Integers
+    """Rows that the model gave no number at or near; they are in no other array."""
 
 
 class Changes(NamedTuple):
@@ -136,11 +148,13 @@ def measured(sphere: Sphere, task: Task) -> Part:
     squares: list[Floats] = []
     same: Integers = np.zeros(len(task.rows), dtype=np.int64)
     queries = clipped = 0
+    bad = np.zeros(len(task.rows), dtype=bool)
     repeats = task.turns if sphere.noisy else 1
     for segments in _pieces(sphere, task, repeats):
         asked = repeats if centre is None else 0
         points, cut = neighbourhood(sphere, task.rows, segments, asked)
-        outputs = answers_there(sphere.question, points, task.rows)
+        outputs, unknown = answers_so_far(sphere.question, points, task.rows)
+        bad |= unknown
         queries, clipped = queries + outputs.shape[0] * outputs.shape[1], clipped + cut
         if centre is None or sums is None:
             whole = array_namespace(outputs).mean(outputs[:, :asked], axis=1)
@@ -155,9 +169,11 @@ def measured(sphere: Sphere, task: Task) -> Part:
         same += _unchanged(change)
     assert centre is not None
     assert sums is not None
-    deviations = centre - sums / sphere.ball.count
-    centres, changes = centre.mean(axis=1), Changes.of(np.concatenate(squares, axis=1), same)
-    return _part(sphere.reduction, task, deviations, centres, changes, queries, clipped)
+    good = task._replace(rows=task.rows[~bad])
+    deviations, centres = centre - sums / sphere.ball.count, centre.mean(axis=1)
+    changes = Changes.of(np.concatenate(squares, axis=1)[~bad], same[~bad])
+    part = _part(sphere.reduction, good, deviations[~bad], centres[~bad], changes, queries, clipped)
+    return part._replace(bad=task.rows[bad])
 
 
 def _unchanged(change: Array) -> Integers:
@@ -223,7 +239,9 @@ def around(
 ) -> tuple[Array, int]:
     """Neighbours of any points `start` (rows, n), with the directions those rows get.
 
-    (rows, centres + directions, n), and how many the bounds moved.
+    (rows, centres + directions, n), and how many the bounds moved. Coordinate by coordinate, a
+    pair is made as short as its shorter side has room for: cut on one side alone, it would
+    show the slope of f instead of its bend. Single directions are cut where they leave.
     """
     xp = array_namespace(start)
     width = sum(stop - first for _, first, stop in segments) * (2 if reach.ball.paired else 1)
@@ -231,34 +249,59 @@ def around(
     points = xp.empty(shape, dtype=start.dtype, device=device(start))
     points[:, :centres] = start[:, None, :]
     block = max(1, BLOCK // max(1, width))
-    for low in range(0, len(rows), block):
-        few = slice(low, low + block)
-        _fill(reach, start[few], rows[few], segments, points[few, centres:])
+    room = slack(reach, start)
+    shortened = 0
+    for first in range(0, len(rows), block):
+        few = slice(first, first + block)
+        spare = None if room is None else room[few, None, :]
+        shortened += _fill(reach, start[few], rows[few], segments, points[few, centres:], spare)
     if reach.limits is None:
         return points, 0
     low, high = (_like(limit, start) for limit in reach.limits)
-    cut = (points < low) | (points > high)
-    return xp.clip(points, low, high), int(xp.sum(xp.any(cut, axis=-1)))
+    if room is None:
+        cut = (points < low) | (points > high)
+        shortened = int(xp.sum(xp.any(cut, axis=-1)))
+    # Of pairs made to fit only rounding is left to cut.
+    return xp.clip(points, low, high), shortened
+
+
+def slack(reach: Reach, start: Array) -> Array | None:
+    """How far a pair around each point can reach to both sides, (rows, n); None for any length."""
+    if reach.limits is None or not (reach.ball.paired and reach.pairs_alike):
+        return None
+    low, high = (_like(limit, start) for limit in reach.limits)
+    return array_namespace(start).minimum(start - low, high - start)
 
 
 def _fill(
-    reach: Reach, start: Array, rows: Integers, segments: list[Segment], points: Array
-) -> None:
-    """Write the neighbours of a few rows where they belong."""
+    reach: Reach,
+    start: Array,
+    rows: Integers,
+    segments: list[Segment],
+    points: Array,
+    spare: Array | None,
+) -> int:
+    """Write the neighbours of a few rows where they belong; how many had to be shortened."""
     xp = array_namespace(start)
     lengths = _like(reach.radius * reach.units, start)
-    at = 0
+    at = shortened = 0
     for (first, stop), same in groupby(segments, key=lambda segment: segment[1:]):
         turns = np.array([segment.turn for segment in same])
         pairs = np.tile(rows, len(turns)), np.repeat(turns, len(rows))
         indices = xp.arange(first, stop, dtype=xp.int64, device=device(start))
         steps = reach.ball.draw(Draw(reach.seed, *pairs, start), indices)
         steps *= lengths
+        if spare is not None:
+            shaped = steps.reshape((-1, len(start) if len(steps) > 1 else 1, *steps.shape[1:]))
+            fitting = xp.clip(shaped, -spare, spare)
+            shortened += 2 * int(xp.sum(xp.any(fitting != shaped, axis=-1)))
+            steps = fitting.reshape((-1, *steps.shape[1:]))
         at = _spread(xp, start, steps, len(turns), reach.ball.paired, points, at)
+    return shortened
 
 
 def _chunk(values: Array, rows: Integers) -> Array:
-    if len(rows) and rows[-1] - rows[0] == len(rows) - 1:
+    if len(rows) and (np.diff(rows) == 1).all():
         chunk = values[int(rows[0]) : int(rows[-1]) + 1]
     else:
         chunk = values[rows.tolist()]
@@ -308,7 +351,7 @@ def _part(
     value = combined(reduction, mean, centres)
     if turns == 1:
         nothing = np.zeros(len(value))
-        return Part(task.rows, 1, mean, centres, nothing, nothing, changes, queries, clipped)
+        return Part(task.rows, 1, mean, centres, nothing, nothing, changes, queries, clipped, NONE)
     without = (turns * mean[:, None] - deviations) / (turns - 1)
     values = combined(reduction, without, np.broadcast_to(centres[:, None], without.shape))
     squares = (turns - 1) ** 2 * np.sum((values - values.mean(axis=1, keepdims=True)) ** 2, axis=1)
@@ -316,4 +359,4 @@ def _part(
     # number it is the mean product of two different turns, which has none at all.
     unbiased = turns * value**2 - (turns - 1) * np.mean(values**2, axis=1)
     noise = (value**2 - unbiased) * turns
-    return Part(task.rows, turns, mean, centres, squares, noise, changes, queries, clipped)
+    return Part(task.rows, turns, mean, centres, squares, noise, changes, queries, clipped, NONE)

@@ -99,7 +99,9 @@ class UntrustedFile(ModelError, PermissionError):
 
 
 class OutputError(ModelError, ValueError):
-    """The model's answer cannot be used."""
+    """The model's answer cannot be used; `rows` are those it gave no number at or near."""
+
+    rows: Sequence[int] = ()
 
 
 class NoGradient(ModelError, TypeError):

@@ -10,24 +10,28 @@ from functools import partial
 from typing import Any, Literal
 
 import numpy as np
+from array_api_compat import array_namespace
 from numpy.typing import ArrayLike
 
 from anharmonic import balls, models
-from anharmonic.asking import question_about
-from anharmonic.deviation import Sphere, Task, measured
+from anharmonic.asking import not_finite, question_about
+from anharmonic.deviation import Sphere, Task, measured, slack
 from anharmonic.errors import (
     InputError,
     MeasurementStopped,
     ModelError,
     NoisyModel,
+    PointsError,
     SettingsError,
+    listed,
 )
 from anharmonic.fingerprints import fingerprint
 from anharmonic.ledger import Allowance, Ledger, due
+from anharmonic.models.labels import codes
 from anharmonic.probing import Probe, automatic, probed
 from anharmonic.protocols import Ball, Integers, Map
 from anharmonic.reductions import Reduction, chosen_reduction
-from anharmonic.regions import as_region
+from anharmonic.regions import as_region, host
 from anharmonic.rotations import way
 from anharmonic.scaling import limits, radius_of, scaled
 from anharmonic.scores import Scores
@@ -78,12 +82,17 @@ def gamma(
       `directions` bounds one turn's size. The default costs at most 64 queries a point.
     - `output`: what the model is asked for, `reduction`: how a vector becomes a number; see
       `as_model` and `reductions`. `output="label"` is the paper's.
-    - `bounds`: (low, high) that neighbours are kept within.
+    - `bounds`: (low, high) that neighbours are kept within: of a pair both sides are shortened
+      alike, single directions are cut; "auto" takes pairs.
     - `budget`: queries in all, spent where the error is largest. `tolerance`: a point stops
       when half its 95% interval is below it, or after 256 turns.
     - `noise`: a model that answers the same question differently has its noise included in
       the errors, is refused, or is not checked for.
     - `resume`: unfinished scores to go on from. `map`: see `workers`.
+
+    A row's directions depend on the `seed` and its number alone. With radius, scale and ball
+    given, it keeps its score whatever rows come after it, to the bit for any workers and to
+    rounding for any `batch_size`.
 
     >>> import numpy as np
     >>> points = np.random.default_rng(0).normal(size=(50, 3))
@@ -125,6 +134,7 @@ def gamma(
         ledger.queries += probe.queries
         settled = _settled(ball, region.dimension, directions, rotations, probe.pairs_win)
         sphere = replace(sphere, ball=settled, noisy=probe.noise > 0)
+        _check_room(sphere)
         settings |= _described(sphere, probe)
         if resume is not None:
             _check_same(resume.settings, settings)
@@ -145,8 +155,10 @@ def _described(sphere: Sphere, probe: Probe) -> dict[str, Any]:
         "model": model.name,
         "kind": model.kind,
         "classes": None if model.classes is None else [str(each) for each in model.classes],
+        "codes": codes(model.classes) if model.classes and model.kind == "label" else None,
         "reduction": _name(sphere.reduction),
         "region": region.kind,
+        "grid": list(region.steps) or None,
         "points": len(region),
         "fingerprint": fingerprint(region, sphere.units),
         "volume": None if volume is None else volume / float(np.prod(sphere.units)),
@@ -183,8 +195,9 @@ def _keeping(ledger: Ledger, settings: dict[str, Any]) -> Iterator[None]:
             f". {done:,} of {many:,} points are finished and kept in .partial: mend the model and "
             "call again with resume=error.partial"
         )
+        where = "".join(f" ({note})" for note in getattr(problem, "__notes__", ())[:1])
         stopped = MeasurementStopped(
-            f"the model raised {type(problem).__name__}: {problem}"
+            f"the model raised {type(problem).__name__}: {problem}{where}"
             f"{kept if done else ': mend it, or give it other points'}"
         )
         stopped.partial = ledger.scores(settings)
@@ -203,10 +216,16 @@ def _run(
     while (extra := due(ledger, allowance, settings)).any():
         expected = ledger.queries + _cost(extra, allowance)
         tasks = _tasks(sphere, ledger.turns.copy(), extra)
+        bad: list[int] = []
         for part in map(partial(measured, sphere), tasks):
             ledger.add(part)
+            bad += part.bad.tolist()
             if progress is not None:
                 progress(ledger.queries, expected)
+            if bad and not (ledger.turns > 0).any():
+                break  # It may answer nothing at all.
+        if bad:
+            raise not_finite(np.array(bad))
 
 
 def _tasks(sphere: Sphere, turns: Integers, extra: Integers) -> Iterator[Task]:
@@ -249,7 +268,8 @@ def _probe(sphere: Sphere, ball: str | Ball, noise: str, resume: Scores | None) 
         return Probe(known["noise"], known["odd_power"], known["even_power"], 0)
     if ball != "auto" and noise == "ignore":
         return Probe(0.0, 0.0, 0.0, 0)
-    probe = probed(sphere, parity=ball == "auto")
+    # Within bounds only pairs keep a slope from showing as a bend (see `deviation.around`).
+    probe = probed(sphere, parity=ball == "auto" and sphere.limits is None)
     if probe.noise and noise == "refuse":
         raise NoisyModel(
             f"two identical calls differ by {probe.noise:.3g} (one standard deviation): switch "
@@ -258,10 +278,24 @@ def _probe(sphere: Sphere, ball: str | Ball, noise: str, resume: Scores | None) 
     return probe._replace(noise=0.0) if noise == "ignore" else probe
 
 
+def _check_room(sphere: Sphere) -> None:
+    """Refuse points in a corner of the bounds, where no pair of neighbours fits."""
+    room = slack(sphere, sphere.region.values)
+    if room is None:
+        return
+    stuck = np.flatnonzero(~host(array_namespace(room).any(room > 0, axis=1)).astype(bool))
+    if len(stuck):
+        raise PointsError(
+            f"rows {listed(stuck.tolist())} lie on the bounds in every column that moves, so that "
+            "no neighbour has an opposite within them: leave them out, widen the bounds, or take "
+            'ball="simplex", whose neighbours are cut where they leave'
+        )
+
+
 def _settled(
     ball: str | Ball, dimension: int, directions: int | None, rotations: int, paired: bool
 ) -> Ball:
-    """The ball to use: chosen, looked up by name, or as given; turned unless it draws anew."""
+    """The ball to use: chosen, looked up by name, or as given; each copy turned if it is to be."""
     if isinstance(ball, str) and ball.startswith("auto"):
         either = paired if ball == "auto" else ball == "auto pairs"
         return automatic(dimension, directions, rotations, either)
@@ -271,7 +305,7 @@ def _settled(
             f"the ball has {chosen.dimension} dimensions and {dimension} columns move: "
             f"build it with {dimension}"
         )
-    if rotations and not chosen.fresh and isinstance(chosen, balls.Directions):
+    if rotations and isinstance(chosen, balls.Directions) and chosen.rotates:
         return balls.rotated(chosen)
     return chosen
 

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -17,7 +18,15 @@ from scipy.special import betaincinv, ndtri, stdtrit
 
 from anharmonic.protocols import Floats
 
-__all__ = ["Estimate", "Moments", "Rate", "half_widths", "share_interval", "welch"]
+__all__ = [
+    "Estimate",
+    "Moments",
+    "Rate",
+    "half_widths",
+    "share_interval",
+    "stratified_error",
+    "welch",
+]
 
 
 class Estimate(NamedTuple):
@@ -90,6 +99,26 @@ def half_widths(errors: Any, count: Any, level: float = 0.95) -> Any:
     # Student's and the normal quantile agree to six digits well before a million.
     factor = np.where(freedom > 1e6, ndtri(upper), stdtrit(np.minimum(freedom, 1e6), upper))
     return errors * factor
+
+
+def stratified_error(values: Floats, steps: Sequence[int]) -> float:
+    """The standard error of a mean over a regular grid, (cells,) with the last axis fastest.
+
+    Cells are joined two by two along every axis, three at an odd end, and each block counts
+    as a stratum that was sampled at random (collapsed strata: Cochran, 1977, 5A.12). On what
+    varies slowly that is still too large: the safe side.
+
+    >>> ramp = np.arange(100.0)
+    >>> round(stratified_error(ramp, [100]), 3), round(float(Moments.of(ramp).error), 3)
+    (0.071, 2.901)
+    """
+    axes = [np.minimum(np.arange(count) // 2, max(count // 2 - 1, 0)) for count in steps]
+    sizes = [int(axis[-1]) + 1 for axis in axes]
+    block = np.ravel_multi_index(np.meshgrid(*axes, indexing="ij"), sizes).reshape(-1)
+    count = np.bincount(block)
+    mean = np.bincount(block, weights=values) / count
+    squares = np.bincount(block, weights=(values - mean[block]) ** 2)
+    return float(np.sqrt(np.sum(count * squares / np.maximum(count - 1, 1))) / len(values))
 
 
 def welch(one: Moments, two: Moments) -> tuple[Estimate, float]:

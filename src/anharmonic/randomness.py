@@ -129,10 +129,10 @@ def _whole(seed: int) -> int:
     return int(seed)
 
 
-@lru_cache(maxsize=32)
-def haar(seed: int, block: int, turn: int, dimension: int) -> Floats:
+@lru_cache(maxsize=96)
+def haar(seed: int, place: int, digit: int, dimension: int) -> Floats:
     """A uniformly random orthogonal matrix."""
-    normal = generator(seed, 6, block, turn).standard_normal((dimension, dimension))
+    normal = generator(seed, 6, place, digit).standard_normal((dimension, dimension))
     orthogonal, upper = np.linalg.qr(normal)
     # Without the signs, QR's convention would favour some rotations over others.
     return cast(Floats, orthogonal * np.sign(np.diag(upper)))

@@ -51,6 +51,8 @@ class Region:
     shape: tuple[int, ...] = ()
     volume: float | None = None
     settled: bool = False
+    steps: tuple[int, ...] = ()
+    """Cells along each axis of a whole grid."""
 
     def __len__(self) -> int:
         return int(self.values.shape[0])
@@ -92,7 +94,7 @@ class Region:
     def rows(self, indices: Integers) -> Region:
         """Some of the rows."""
         listed = indices.tolist()
-        return replace(self, source=self.source[listed], values=self.values[listed])
+        return replace(self, source=self.source[listed], values=self.values[listed], steps=())
 
     @property
     def numeric(self) -> tuple[str, ...]:
@@ -178,7 +180,7 @@ def grid(
     ]
     mesh = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(bounds))
     volume = float(np.prod([high - low for low, high in bounds]))
-    region = replace(_region("grid", mesh, None), volume=volume)
+    region = replace(_region("grid", mesh, None), volume=volume, steps=tuple(counts))
     return replace(region, columns=tuple(names)) if names else region
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from array_api_compat import array_namespace
@@ -132,32 +132,43 @@ def radius_of(
 
 
 def nearest_distance(values: Array, units: Floats, seed: int = 0) -> float:
-    """Median distance, in units, to the nearest other point, duplicates aside.
+    """Median over points of the distance, in units, to the nearest one that differs.
 
-    Exact among up to 200,000 points in a few dimensions; otherwise 100 points among 20,000.
+    The neighbour is exact among up to 200,000 points in a few dimensions, among 20,000 in more;
+    the median is that of 400 or 100 points.
     """
     random = generator(seed, 8)
     few = len(units) <= TREE_DIMENSIONS
     among = host(_some(values, 10 * AMONG if few else AMONG, random)) / units
     asked = _some(among, 4 * ASKED if few else ASKED, random)
-    if few:
-        from scipy.spatial import KDTree
-
-        nearest = KDTree(among).query(asked, k=min(8, len(among)))[0]
-        squares = nearest.reshape(len(asked), -1) ** 2
-    else:
-        from scipy.spatial.distance import cdist
-
-        squares = cdist(asked, among, "sqeuclidean")
-    squares[squares == 0] = np.inf
-    smallest = np.sqrt(squares.min(axis=1))
-    found = smallest[np.isfinite(smallest)]
-    if not len(found):
+    nearest = _by_tree(asked, among) if few else _by_all(asked, among)
+    if not np.isfinite(nearest).all():
         raise PointsError(
             "no two points differ, so there is no distance to take a radius from: "
             "give a radius, or reference=<data>"
         )
-    return float(np.median(found))
+    return float(np.median(nearest))
+
+
+def _by_tree(asked: Floats, among: Floats) -> Floats:
+    """Distance of each point to the nearest that differs; infinite where none does."""
+    from scipy.spatial import KDTree
+
+    # The first neighbour is the point itself.
+    nearest = KDTree(among).query(asked, k=2)[0][:, 1]
+    if (nearest == 0).any():
+        # Copies of a point are no neighbours of it, however many there are.
+        nearest = KDTree(np.unique(among, axis=0)).query(asked, k=2)[0][:, 1]
+    return cast(Floats, nearest)
+
+
+def _by_all(asked: Floats, among: Floats) -> Floats:
+    """The same where trees are of no use: in many dimensions."""
+    from scipy.spatial.distance import cdist
+
+    squares = cdist(asked, among, "sqeuclidean")
+    squares[squares == 0] = np.inf
+    return cast(Floats, np.sqrt(squares.min(axis=1)))
 
 
 def _some(values: Array, count: int, random: np.random.Generator) -> Array:

@@ -10,20 +10,23 @@ import os
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import Any, Literal, Self, cast
 
 import numpy as np
 from scipy.special import gammaln
 
 from anharmonic import tables
+from anharmonic.boundaries import label_step
 from anharmonic.columns import remark, told
 from anharmonic.errors import InputError, SettingsError
-from anharmonic.moments import Estimate, Moments
+from anharmonic.moments import Estimate, Moments, half_widths, stratified_error
 from anharmonic.protocols import Floats, Integers
 from anharmonic.uncertainty import LOOKS, half_widths_of_points, resolutions, rounding
 
 __all__ = ["Scores", "mean_coordinate"]
 
+SMALL = ("clever", "paper stability")
+"""Measures whose small values are the fragile ones, in files that do not say so."""
 COLUMNS = ("value", "error", "squared", "signed", "output", "turns")
 CHANGES = ("largest", "flat", "same")
 """Columns that files of 0.1.0 do not have."""
@@ -75,6 +78,12 @@ class Scores:
         return len(self.values)
 
     @property
+    def fragile(self) -> Literal["large", "small"]:
+        """Which values are the fragile ones: large as for gamma, or small as for a margin."""
+        small = self.settings.get("fragile", "small" if self.metric in SMALL else "large")
+        return "small" if small == "small" else "large"
+
+    @property
     def started(self) -> bool:
         """Whether any point is measured."""
         return bool((self.turns > 0).any())
@@ -95,7 +104,14 @@ class Scores:
 
     @property
     def error(self) -> float:
-        """The standard error of `mean` as an estimate for the region the points came from."""
+        """The standard error of `mean` as an estimate for the region the points came from.
+
+        A whole grid is no random sample of it: its cells each stand for themselves, so that only
+        what differs within a cell counts, and that is read from cells side by side.
+        """
+        grid = self.settings.get("grid")
+        if grid and self.complete and len(self) > 1:
+            return stratified_error(self.values, grid)
         return float(self.moments.error)
 
     @property
@@ -219,8 +235,8 @@ class Scores:
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """Interval for the region's mean."""
-        low, high = self.moments.interval(level)
-        return float(low), float(high)
+        reach = float(half_widths(self.error, self.moments.count, level))
+        return self.mean - reach, self.mean + reach
 
     def intervals(self, level: float = 0.95) -> tuple[Floats, Floats]:
         """Interval for each point's value; a lower end below 0 is 0.
@@ -242,10 +258,20 @@ class Scores:
         return largest.get(str(self.settings.get("reduction")), 1.0)
 
     def worst(self, count: int = 10, level: float = 0.95) -> Integers:
-        """Rows of the largest scores, by the lower ends of their intervals: noise is no guilt."""
-        low = self.intervals(level)[0]
-        usable = np.where(np.isfinite(low), low, np.where(np.isfinite(self.values), 0.0, -1.0))
-        order = np.lexsort((-np.nan_to_num(self.values), -usable))
+        """Rows of the most fragile scores, by the safe ends of their intervals: noise is no guilt.
+
+        The largest by their lower ends or, of a measure whose small values are the fragile ones,
+        the smallest by their upper ends. Unfinished points come last.
+        """
+        low, high = self.intervals(level)
+        known = np.isfinite(self.values)
+        if self.fragile == "small":
+            # A measure that asks once has no intervals: its values stand for themselves.
+            ends = np.where(known, np.where(np.isfinite(high), high, self.values), np.inf)
+            order = np.lexsort((np.nan_to_num(self.values), ends))
+        else:
+            ends = np.where(np.isfinite(low), low, np.where(known, 0.0, -1.0))
+            order = np.lexsort((-np.nan_to_num(self.values), -ends))
         return order[:count].astype(np.int64)
 
     @property
@@ -255,16 +281,8 @@ class Scores:
         The average over a flat boundary is r·E|u₁|·A/V (supplement, section 2, in n
         dimensions), read backwards. Lengths are in the scaled features' units.
         """
-        classes = self.settings.get("classes")
-        counted = self.settings.get("kind") == "onehot" or (
-            self.settings.get("kind") == "label" and classes is not None and len(classes) == 2
-        )
-        if not counted:
-            raise SettingsError(
-                "the boundary's area is read from labels: measure with output='onehot' "
-                "(or output='label' for two classes)"
-            )
-        reach = self.settings["radius"] * mean_coordinate(self.settings["dimension"])
+        step = label_step(self.settings, self.outputs)
+        reach = step * self.settings["radius"] * mean_coordinate(self.settings["dimension"])
         return Estimate(self.mean / reach, self.error / reach)
 
     @property

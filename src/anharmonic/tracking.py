@@ -31,7 +31,8 @@ def log_scores(
 ) -> str:
     """Log scores to a run, the active one unless `run_id` is given; gives the run's id.
 
-    Metrics: `name`/mean, error, rms, worst (the largest lower end of a point's interval) and
+    Metrics: `name`/mean, error, rms, worst (the largest lower end of a point's interval; the
+    smallest upper end where small is fragile) and
     queries. Parameters: the settings. Artifacts under `name`: every point as points.parquet
     (`Scores.load` reads it), the highest rows as a table, and the file `report` if given.
     """
@@ -77,19 +78,21 @@ def gamma_metric(
 
 def _metrics(scores: Scores) -> dict[str, float]:
     """The headline; what is not finite, such as the error of a single point, is left out."""
-    highest = scores.worst(1)
+    # The safe end of the most fragile point: it is at least as fragile as that.
+    ends = scores.intervals()[0 if scores.fragile == "large" else 1]
+    worst = ends[scores.worst(1)[0]]
     found = {
         "mean": scores.mean,
         "error": scores.error,
         "rms": scores.rms.value,
-        "worst": float(scores.intervals()[0][highest[0]]),
+        "worst": float(worst),
         "queries": float(scores.queries),
     }
     return {key: value for key, value in found.items() if math.isfinite(value)}
 
 
 def _worst(scores: Scores) -> dict[str, list[Any]]:
-    """The highest rows as columns of plain values."""
+    """The most fragile rows as columns of plain values."""
     rows = scores.worst(ROWS)
     low, high = scores.intervals()
     columns = {

@@ -69,6 +69,11 @@ class Stride:
     seed: int
 
     @property
+    def pairs_alike(self) -> bool:
+        """A step to one side may be longer than that to the other: only one is taken."""
+        return False
+
+    @property
     def half(self) -> int:
         """Directions the ball draws; with pairs their reflections come after them."""
         return self.ball.count // 2 if self.ball.paired else self.ball.count

@@ -132,7 +132,7 @@ def _ranking(found: Comparison) -> Table:
     for name in found.ranking:
         measured = found.places(name)
         means = [
-            f"[bold]{mean}[/]" if len(places) > 1 and place == found.largest(name) else str(mean)
+            f"[bold]{mean}[/]" if len(places) > 1 and place == found.where(name) else str(mean)
             for place, mean in (
                 (place, Estimate(each.mean, each.error)) for place, each in measured.items()
             )

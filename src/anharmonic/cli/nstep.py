@@ -13,6 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from anharmonic.ascent import StepArguments
+from anharmonic.baselines import fragility
 from anharmonic.cli.options import (
     Ball,
     BatchSize,
@@ -133,8 +134,7 @@ def nstep_command(
 
 def _least(scores: Scores) -> list[int]:
     """Rows that last least, the worst first."""
-    worse = -scores.values if scores.settings["nstep"] == How.paper else scores.values
-    return [int(row) for row in np.argsort(-worse, kind="stable")[:SHOWN]]
+    return [int(row) for row in np.argsort(-fragility(scores), kind="stable")[:SHOWN]]
 
 
 def _summary(scores: Scores, checked: Calibration | None) -> dict[str, Any]:

@@ -109,7 +109,8 @@ def _radius(settings: dict[str, Any]) -> str:
 
 def _worst(scores: Scores) -> Table:
     low, high = scores.intervals()
-    table = Table(title="largest, by the lower end of their intervals")
+    end, which = ("lower", "largest") if scores.fragile == "large" else ("upper", "smallest")
+    table = Table(title=f"{which}, by the {end} end of their intervals")
     for name in ("row", scores.metric, "95% interval", "output"):
         table.add_column(name, justify="right")
     for row in scores.worst(WORST).tolist():

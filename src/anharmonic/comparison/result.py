@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
 
+import numpy as np
+
 from anharmonic import tables
 from anharmonic.columns import remark
 from anharmonic.comparison.differences import Difference, bracket, difference
@@ -40,14 +42,23 @@ class Comparison:
             found["reference"] = self.at_reference[name]
         return found
 
-    def largest(self, name: str) -> str:
-        """Where a model's mean is the larger."""
+    @property
+    def fragile(self) -> str:
+        """Which values of the measure are the fragile ones: "large" or "small"."""
+        return next(iter(self.scores.values())).fragile if self.scores else "large"
+
+    def where(self, name: str) -> str:
+        """Where a model looks the more fragile: by the larger mean, of gamma."""
         places = self.places(name)
-        return max(places, key=lambda place: places[place].mean)
+        end = min if self.fragile == "small" else max
+        return end(places, key=lambda place: places[place].mean)
+
+    largest = where
+    """Its name in 0.1.0."""
 
     def counted(self, name: str) -> Scores:
-        """The scores a model counts with: those with the larger mean."""
-        return self.places(name)[self.largest(name)]
+        """The scores a model counts with: those where it looks the more fragile."""
+        return self.places(name)[self.where(name)]
 
     def overall(self, name: str) -> Estimate:
         """The mean a model counts with."""
@@ -56,13 +67,17 @@ class Comparison:
 
     @property
     def ranking(self) -> list[str]:
-        """Names from the smallest mean to the largest."""
-        return sorted(self.scores, key=lambda name: self.overall(name).value)
+        """Names from the least fragile to the most: of gamma, from the smallest mean on."""
+        sign = -1.0 if self.fragile == "small" else 1.0
+        return sorted(
+            self.scores, key=lambda name: np.nan_to_num(sign * self.overall(name).value, nan=np.inf)
+        )
 
     @property
     def differences(self) -> list[Difference]:
         """Every pair, paired point by point; Bonferroni's correction for their number."""
-        pairs = list(combinations(reversed(self.ranking), 2))
+        by_mean = sorted(self.ranking, key=lambda name: -self.overall(name).value)
+        pairs = list(combinations(by_mean, 2))
         level = 1 - (1 - self.level) / max(1, len(pairs))
         brackets = {
             name: {place: bracket(scores) for place, scores in self.places(name).items()}
@@ -86,8 +101,10 @@ class Comparison:
     @property
     def counting(self) -> str:
         """What a model counts with, in words; nothing where there is only one mean."""
-        many = len(self.at_reference)
-        return "each by the larger of its means at the points and at the reference" if many else ""
+        if not self.at_reference:
+            return ""
+        end = "smaller" if self.fragile == "small" else "larger"
+        return f"each by the {end} of its means at the points and at the reference"
 
     def summary(self) -> dict[str, Any]:
         """Everything but single points as plain values; NaN where a number is not known."""
@@ -110,11 +127,11 @@ class Comparison:
             "low": low,
             "high": high,
             "noise_floor": scores.floor,
-            "at": self.largest(name),
+            "at": self.where(name),
         }
 
     def to_frame(self, backend: tables.Backend | None = None) -> Any:
-        """One row per model, the smallest mean first: what it counts with, and every mean."""
+        """One row per model, the least fragile first: what it counts with, and every mean."""
         rows = []
         for name in self.ranking:
             means = {f"at_{place}": each.mean for place, each in self.places(name).items()}
@@ -143,7 +160,7 @@ class Comparison:
         return next(iter(self.scores.values())).settings if self.scores else {}
 
     def _where(self, name: str) -> str:
-        return f" (at the {self.largest(name)})" if self.at_reference else ""
+        return f" (at the {self.where(name)})" if self.at_reference else ""
 
     def _repr_html_(self) -> str:
         rows = "".join(

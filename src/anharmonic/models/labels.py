@@ -16,7 +16,7 @@ from anharmonic.errors import OutputError, SettingsError
 from anharmonic.models.outputs import as_array, is_floating, wide
 from anharmonic.protocols import Array
 
-__all__ = ["to_labels", "to_onehot"]
+__all__ = ["codes", "to_labels", "to_onehot"]
 
 Classes = tuple[object, ...] | None
 
@@ -33,8 +33,8 @@ def to_labels(outputs: Array, classes: Classes, threshold: float, labels: bool) 
     if _are_labels(array, labels) and _are_numbers(array):
         return _as_floats(_flat(array))
     position = _positions(array, classes, threshold, labels)
-    codes = _codes(classes or tuple(range(_count(array))))
-    return array_namespace(position).take(_vector(codes, like=array), position)
+    values = codes(classes or tuple(range(_count(array))))
+    return array_namespace(position).take(_vector(values, like=array), position)
 
 
 def to_onehot(outputs: Array, classes: Classes, threshold: float, labels: bool) -> Array:
@@ -90,7 +90,7 @@ def _unique_text(labels: Array) -> tuple[Array, Array]:
     return seen, back
 
 
-def _codes(classes: tuple[object, ...]) -> list[float]:
+def codes(classes: tuple[object, ...]) -> list[float]:
     """What stands for each class: itself if all are numbers, else its position."""
     values = [float(name) for name in classes if isinstance(name, Real | np.bool_)]
     return values if len(values) == len(classes) else [float(at) for at in range(len(classes))]

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from anharmonic.baselines import fragility
 from anharmonic.errors import SettingsError
 from anharmonic.plots.maps import colour_top, colours
 from anharmonic.plots.named import Several, measured_region, named
@@ -58,14 +59,15 @@ def projection(
     figure.update_xaxes(automargin=False)
     figure.update_yaxes(automargin=False)
     figure.update_layout(coloraxis=colours(top))
+    metric, fragile = each.metric, each.fragile
     some = (
         f"{len(picked):,} of {len(region):,}" if len(picked) < len(region) else f"{len(region):,}"
     )
     caption = (
         f"{some} points{' picked at random and the worst' if len(picked) < len(region) else ''}, "
-        f"darker where gamma is larger. The {len(worst)} worst are ringed."
+        f"darker where {metric} is larger. The {len(worst)} worst are ringed."
     )
-    return finished(figure, "Where gamma is large", caption, height=440, headed=True)
+    return finished(figure, f"Where {metric} is {fragile}", caption, height=440, headed=True)
 
 
 def _some(many: int, count: int, seed: int) -> Integers:
@@ -100,8 +102,8 @@ def _places(region: Region, shown: Integers, picked: Integers) -> tuple[Floats, 
 
 
 def _dots(scores: Scores, shown: Integers, worst: Integers, places: Floats) -> list[Any]:
-    """All points, the largest on top, and the worst once more with a ring around them."""
-    order = np.argsort(np.nan_to_num(scores.values[shown]), kind="stable")
+    """All points, the most fragile on top, and the worst once more with a ring around them."""
+    order = np.argsort(np.nan_to_num(fragility(scores)[shown]), kind="stable")
     rows, places = shown[order], places[order]
     ringed = np.isin(rows, worst)
     # Two traces: a size or a line for each point would take a browser twice as long.

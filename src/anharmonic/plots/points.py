@@ -81,7 +81,7 @@ def shares(
 def worst(
     scores: Scores, points: Any = None, found: Contributions | None = None, count: int = SHOWN
 ) -> list[WorstPoint]:
-    """The points with the largest gamma, of those whose own interval lies above 0."""
+    """The most fragile points; of gamma those whose own interval lies above 0."""
     region = None if points is None else measured_region(points, scores)
     low, high = scores.intervals()
     if scores.settings.get("nstep") in CHANCES:
@@ -96,7 +96,8 @@ def worst(
             [] if region is None else features_at(region, row),
         )
         for row in scores.worst(count).tolist()
-        if not low[row] <= 0  # without turns to compare there is no interval, and it is NaN
+        # Without turns to compare there is no interval, and it is NaN.
+        if scores.fragile == "small" or not low[row] <= 0
     ]
 
 
@@ -142,7 +143,8 @@ def worst_points(
     wide = {"row": 0.5, "features behind it": 2.2, "features": 2.0}
     longest = max((len(each.shares or []) for each in found), default=1)
     lines = longest if contributions is not None else 4 if points is not None else 1
-    caption = "By the lower ends of their intervals; among many points some stand here by chance."
+    end = "lower" if scores.fragile == "large" else "upper"
+    caption = f"By the {end} ends of their intervals; among many points some stand here by chance."
     height = 140 + len(found) * (12 + 20 * lines)
     figure = blank([table_of(columns, wide)])
     return finished(figure, f"The {len(found)} worst points", caption, height)

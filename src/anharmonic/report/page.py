@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from anharmonic.comparison import Comparison, Sweep
 from anharmonic.explanation import Contributions
 from anharmonic.files import whole_file
@@ -59,7 +57,7 @@ def write(
     alike = not unlike(models)
     given = scores if isinstance(scores, Comparison) else Comparison(models)
     judged = given if alike and len(models) > 1 else None
-    order = sorted(models, key=lambda name: np.nan_to_num(given.overall(name).value, nan=np.inf))
+    order = given.ranking
     region = None if points is None else measured_region(points, models[order[0]])
     pictures = sections(given, order, region, sweep)
     page = rendered(

@@ -101,7 +101,7 @@ def _row(found: Comparison, name: str, colour: str, largest: float) -> ModelRow:
     queries = sum(each.queries for each in places.values())
     points = len(found.scores[name])
     means = [
-        (place, str(Estimate(each.mean, each.error)), place == found.largest(name))
+        (place, str(Estimate(each.mean, each.error)), place == found.where(name))
         for place, each in places.items()
     ]
     return ModelRow(

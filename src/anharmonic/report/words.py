@@ -59,17 +59,17 @@ def headline(models: dict[str, Scores], judged: Comparison | None) -> Headline:
                 "come from that: measure them together with compare before ranking them."
             ],
         )
-    best, largest = judged.ranking[0], judged.ranking[-1]
-    real = {(each.smaller, each.larger) for each in judged.differences if each.real}
-    level = [name for name in judged.ranking if name == best or (best, name) not in real]
+    best, last = judged.ranking[0], judged.ranking[-1]
+    real = [{each.smaller, each.larger} for each in judged.differences if each.real]
+    level = [name for name in judged.ranking if name == best or {best, name} not in real]
     rest = [_verdict(judged)]
     if judged.at_reference:
         rest.append(
             "Each model counts with the larger of its means at these points and at the reference "
             "points: memorising may show at either."
         )
-    if (best, largest) in real:
-        rest.insert(0, _gap(judged, best, largest))
+    if {best, last} in real:
+        rest.insert(0, _gap(judged, best, last))
     return Headline(_first(judged, level), rest)
 
 
@@ -85,27 +85,29 @@ def _alone(name: str, scores: Scores) -> Headline:
 
 
 def _first(judged: Comparison, level: list[str]) -> str:
-    many, best = len(judged.scores), level[0]
+    many, best, metric = len(judged.scores), level[0], judged.metric
+    praise = "most harmonic" if metric == "gamma" else "least fragile"
     same = {frozenset((each.larger, each.smaller)) for each in judged.differences if each.same}
     alike = all(frozenset((best, name)) in same for name in level[1:])
     within = f"the same within {100 * judged.equivalence:.4g}%"
     if len(level) == many:
         if alike:
-            return f"The mean gamma of all {many} models is {within}."
-        return f"No model is told apart from the most harmonic one, {best}."
+            return f"The mean {metric} of all {many} models is {within}."
+        return f"No model is told apart from the {praise} one, {best}."
     if len(level) > 1:
         how = within if alike else "and not told apart"
-        return f"{joined(level)} are the most harmonic of {many} models, {how}."
+        return f"{joined(level)} are the {praise} of {many} models, {how}."
     mean = judged.overall(best)
-    return f"{best} is the most harmonic of {many} models, with a mean gamma of {mean}."
+    return f"{best} is the {praise} of {many} models, with a mean {metric} of {mean}."
 
 
-def _gap(judged: Comparison, best: str, largest: str) -> str:
-    small, large = judged.overall(best), judged.overall(largest)
+def _gap(judged: Comparison, best: str, last: str) -> str:
+    one, other = judged.overall(best), judged.overall(last)
     # What noise reads is nothing to multiply by.
-    clear = small.value > NOISE * judged.counted(best).floor
-    times = f", {large.value / small.value:.3g} times that of {best}" if clear else ""
-    return f"{largest} has the largest, {large}{times}."
+    clear = one.value > NOISE * judged.counted(best).floor
+    times = f", {other.value / one.value:.3g} times that of {best}" if clear else ""
+    end = "largest" if judged.scores[last].fragile == "large" else "smallest"
+    return f"{last} has the {end}, {other}{times}."
 
 
 def _verdict(judged: Comparison) -> str:

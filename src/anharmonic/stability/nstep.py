@@ -89,7 +89,9 @@ def nstep_robustness(
         outputs=outputs,
         turns=np.full(len(values), found.changes.shape[2], dtype=np.int64),
         queries=found.queries,
-        settings=facts | {"steps": steps, "event": event, "nstep": kind},
+        settings=facts
+        | {"steps": steps, "event": event, "nstep": kind}
+        | {"fragile": "small" if kind == "paper" else "large"},
     )
 
 

@@ -76,8 +76,11 @@ def _around(
     steps = signs(draw, index, width) * (radius / width**0.5)
     steps = steps.reshape(many, pairs, *points.shape[1:])
     here = points[:, None]
+    if bounds is not None:
+        # A pair cut on one side alone would cost a slope.
+        room = torch.minimum(here - bounds[0], bounds[1] - here).detach().clamp(min=0)
+        steps = torch.clamp(steps, -room, room)
     moved = torch.cat((here, here + steps, here - steps), dim=1)
-    moved = moved if bounds is None else moved.clamp(*bounds)
     # Each stacked network's rows stay together, with their neighbours beside them.
     outputs = scores_in(module(moved.flatten(0, 1))).reshape(many, 1 + 2 * pairs, -1)
     beside = (outputs[:, 1 : 1 + pairs] + outputs[:, 1 + pairs :]) / 2

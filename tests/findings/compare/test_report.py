@@ -44,7 +44,7 @@ def page(found, tmp_path_factory):
 
 @pytest.mark.finding("newcomer jobs: headline and bold")
 def test_what_ranks_is_bold_and_drawn_with_its_own_interval(found, page):
-    assert found.largest("bumps") == "reference"
+    assert found.where("bumps") == "reference"
     rows = {row.name: row for row in models_table(found, found.ranking)}
     for name, row in rows.items():
         scores = found.counted(name)
