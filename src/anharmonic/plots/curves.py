@@ -98,7 +98,7 @@ def distribution(scores: Several) -> Any:
     reading = "A curve further left is the more harmonic model."
     if isinstance(scores, Comparison) and scores.at_reference:
         values = {name: scores.counted(name).values for name in values}
-        where = ", ".join(f"{name} at the {scores.largest(name)}" for name in scores.ranking)
+        where = ", ".join(f"{name} at the {scores.where(name)}" for name in scores.ranking)
         reading += f" Each where its mean is the larger: {where}."
     figure = shares_up_to(values, "gamma", reading)
     return finished(figure, "How gamma is spread over the points", figure.layout.meta["caption"])
