@@ -50,8 +50,8 @@ NAMES = {
 }
 PARAMETERS = [
     *("model", "points", "radius", "ball", "directions", "rotations", "output", "reduction"),
-    *("scale", "reference", "bounds", "budget", "tolerance", "noise", "resume", "batch_size"),
-    *("seed", "map", "progress"),
+    *("scale", "reference", "bounds", "budget", "tolerance", "noise", "resume", "checkpoint"),
+    *("batch_size", "seed", "map", "progress"),
 ]
 
 

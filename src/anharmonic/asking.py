@@ -12,7 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from array_api_compat import array_namespace, device, is_torch_array, to_device
 
-from anharmonic.errors import DeviceFull, OutputError, listed
+from anharmonic.errors import (
+    AnharmonicError,
+    DeviceFull,
+    MeasurementStopped,
+    OutputError,
+    listed,
+)
 from anharmonic.lanes import Lanes, Relay
 from anharmonic.protocols import Array, Floats, Integers, Map, Model
 from anharmonic.regions import Region, host
@@ -256,6 +262,10 @@ def _asked(question: Question, points: Array, rows: Integers, start: int) -> Cal
             tried = tried or stop - start
             pace.halve(stop - start)
             continue
+        except AnharmonicError:
+            raise
+        except Exception as problem:
+            raise MeasurementStopped.because(problem) from problem
         if tried:
             warnings.warn(
                 f"a call of {tried:,} rows did not fit on the device: going on with "

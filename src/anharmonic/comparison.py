@@ -10,9 +10,11 @@ from typing import Any, Literal, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 
+from anharmonic.checkpoints import Folder, PathLike
 from anharmonic.errors import SettingsError
-from anharmonic.meanvalue import Progress, gamma
+from anharmonic.meanvalue import gamma
 from anharmonic.moments import Estimate, Moments, half_widths, welch
+from anharmonic.progress import Progress, parts, shown
 from anharmonic.protocols import Floats, Map
 from anharmonic.randomness import generator
 from anharmonic.reductions import Reduction
@@ -42,7 +44,6 @@ class GammaArguments(TypedDict, total=False):
     noise: Literal["include", "refuse", "ignore"]
     batch_size: int | None
     map: Map
-    progress: Progress | None
 
 
 class Difference(NamedTuple):
@@ -185,6 +186,9 @@ def compare(
     level: float = 0.95,
     seed: int = 0,
     measure: Measure = gamma,
+    checkpoint: PathLike | None = None,
+    resume: PathLike | None = None,
+    progress: Progress = None,
     **arguments: Unpack[GammaArguments],
 ) -> Comparison:
     """Gamma of several models on the same points with the same directions.
@@ -199,6 +203,9 @@ def compare(
 
     `measure` is `gamma`, `clever`, one of `baselines`, or any of them with arguments of its own
     filled in (`functools.partial`); the ball is gamma's alone.
+
+    `checkpoint` is a folder to keep each model's scores in, every few seconds; `resume=` that
+    folder goes on where a run was stopped. `progress=True` shows one bar for all models.
 
     >>> import numpy as np
     >>> points = np.random.default_rng(0).normal(size=(200, 3))
@@ -220,16 +227,24 @@ def compare(
     reach, _ = radius_of(radius, known, units, seed)
 
     given: dict[str, Any] = {**arguments, "ball": ball} if measure is gamma else {**arguments}
-
-    def measured(where: Region) -> dict[str, Scores]:
-        return {
-            name: measure(model, where, radius=reach, scale=units, seed=seed, **given)
-            for name, model in models.items()
-        }
-
+    if measure is not gamma and (checkpoint is not None or resume is not None):
+        raise SettingsError("checkpoint= and resume= are gamma's: leave them out with measure=")
+    folder = Folder(checkpoint, resume)
     second = region == "auto" and reference is not None and _askable(known, place)
-    familiar = measured(_some(known, len(place), seed)) if second else {}
-    return Comparison(measured(place), level, familiar)
+
+    def measured(where: Region, what: str) -> dict[str, Scores]:
+        found = {}
+        for name, model in models.items():
+            own = given | folder.arguments(what, name)
+            if (tell := next(tells)) is not None:
+                own["progress"] = tell
+            found[name] = measure(model, where, radius=reach, scale=units, seed=seed, **own)
+        return found
+
+    with shown(progress) as tell_all:
+        tells = parts(tell_all, len(models) * (2 if second else 1))
+        familiar = measured(_some(known, len(place), seed), "reference") if second else {}
+        return Comparison(measured(place, "points"), level, familiar)
 
 
 def _askable(known: Region, place: Region) -> bool:
@@ -317,12 +332,16 @@ def sweep(
     reference: Any = None,
     level: float = 0.95,
     seed: int = 0,
+    checkpoint: PathLike | None = None,
+    resume: PathLike | None = None,
+    progress: Progress = None,
     **arguments: Unpack[GammaArguments],
 ) -> Sweep:
     """Gamma of one model, or a dictionary of them, at several radii.
 
     `radii` are in scaled units; by default from a sixteenth to twice the median distance
-    between nearest neighbours in the reference or the points.
+    between nearest neighbours in the reference or the points. `checkpoint`, `resume` and
+    `progress` are those of `compare`.
     """
     named = models if isinstance(models, Mapping) else {"model": models}
     region, units, known = scaled(as_region(points), scale, reference)
@@ -334,9 +353,10 @@ def sweep(
     if not len(radii):
         raise SettingsError("there are no radii to sweep: give some, or leave them out")
     ordered = tuple(sorted(float(radius) for radius in radii))
-    return Sweep(
-        ordered,
-        tuple(
+    folder = Folder(checkpoint, resume)
+    inners = [folder.within(f"radius {radius!r}") for radius in ordered]
+    with shown(progress) as tell:
+        found = tuple(
             compare(
                 named,
                 region,
@@ -346,8 +366,11 @@ def sweep(
                 scale=units,
                 level=level,
                 seed=seed,
+                checkpoint=inner.path,
+                resume=inner.resume,
+                progress=each,
                 **arguments,
             )
-            for radius in ordered
-        ),
-    )
+            for radius, inner, each in zip(ordered, inners, parts(tell, len(ordered)), strict=True)
+        )
+    return Sweep(ordered, found)

@@ -21,6 +21,7 @@ from anharmonic.protocols import Floats, Integers
 
 __all__ = ["Scores", "mean_coordinate"]
 
+SUMS = "sums."
 COLUMNS = ("value", "error", "squared", "signed", "output", "turns")
 
 
@@ -36,7 +37,8 @@ class Scores:
     - `turns` (points,): how many independent turns each point got.
     - `queries`: rows the model was asked for, everything included.
 
-    A point that was not finished holds NaN; `complete` says whether there is none.
+    A point that was not finished holds NaN; `complete` says whether there is none. Scores of a
+    run that was stopped have its `sums` too, arrays by name, so that it goes on to the same bits.
     """
 
     metric: str
@@ -48,6 +50,7 @@ class Scores:
     turns: Integers
     queries: int
     settings: dict[str, Any] = field(default_factory=dict)
+    sums: dict[str, Any] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.values)
@@ -244,7 +247,10 @@ class Scores:
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write Parquet, whole or not at all."""
-        return tables.save(self.to_arrow(), path)
+        table = self.to_arrow()
+        for name, array in self.sums.items():
+            table = table.append_column(SUMS + name, tables.as_column(array))
+        return tables.save(table, path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Scores:
@@ -263,6 +269,11 @@ class Scores:
             turns=turns,
             queries=about["queries"],
             settings=about["settings"],
+            sums={
+                name.removeprefix(SUMS): tables.column(table, name)
+                for name in table.column_names
+                if name.startswith(SUMS)
+            },
         )
 
 

@@ -20,6 +20,7 @@ from anharmonic.lipschitz.result import CleverScores
 from anharmonic.lipschitz.sampling import evenly, norm_of, typical_radius
 from anharmonic.lipschitz.slopes import Duel, Gradients, Slopes, slopes_of
 from anharmonic.margins import by_class, labels_of
+from anharmonic.progress import Progress, shown
 from anharmonic.protocols import Array, Draw, Floats, Integers
 from anharmonic.regions import as_region
 from anharmonic.scaling import limits, radius_of, scaled
@@ -45,7 +46,7 @@ def clever(
     count: int | None = None,
     batch_size: int | None = None,
     seed: int = 0,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress = None,
 ) -> CleverScores:
     """CLEVER: an estimated lower bound on the distance of any attack, at every point.
 
@@ -63,6 +64,7 @@ def clever(
       after so many. The rest hold NaN.
     - `output`, `scale`, `reference`, `bounds` as in `gamma`. Ask for logits: saturated
       probabilities have no slope.
+    - `progress`: True shows a bar; a function is called with samples taken and samples in all.
 
     >>> import numpy as np
     >>> weights = np.array([[3.0, 4.0], [0.0, 0.0]])
@@ -94,7 +96,8 @@ def clever(
     pool = Pool(
         question, slopes, size, reach * units, limits(bounds, region), blocks, block_size, seed
     )
-    maxima = pool.maxima(chosen, duel, progress)
+    with shown(progress) as tell:
+        maxima = pool.maxima(chosen, duel, tell)
     settings = {
         "model": asked.name,
         "kind": asked.kind,
