@@ -10,10 +10,8 @@ from typing import Annotated, Any, cast
 import narwhals.stable.v1 as nw
 import typer
 from rich.console import Console
-from rich.markup import escape
 
 from anharmonic.cli.junit import write_error, write_verdicts
-from anharmonic.cli.measure import keep
 from anharmonic.cli.options import (
     Bounds,
     Columns,
@@ -27,6 +25,7 @@ from anharmonic.cli.options import (
     OutputOption,
     Reduction,
     Reference,
+    Resume,
     chosen,
     executor,
     load,
@@ -37,8 +36,9 @@ from anharmonic.cli.options import (
     scale_value,
     split,
 )
-from anharmonic.cli.show import plain, progress_bar
-from anharmonic.errors import ModelError, SettingsError
+from anharmonic.cli.outputs import claim, finish, keeping, partial_of
+from anharmonic.cli.show import plain, printable
+from anharmonic.errors import SettingsError
 from anharmonic.files import read_data
 from anharmonic.gate import Verdict, below, no_worse
 from anharmonic.meanvalue import gamma
@@ -87,6 +87,7 @@ def check_command(
     processes: Count = None,
     trust: Annotated[bool, typer.Option(help="Allow files that run code when read.")] = False,
     out: Out = None,
+    resume: Resume = None,
     as_json: Json = False,
 ) -> None:
     """Pass or fail a model by its mean gamma: exit code 0 or 100.
@@ -94,9 +95,11 @@ def check_command(
     With --baseline, its radius, scale, ball, seed, columns and output are used unless given.
     """
     started = time.perf_counter()
+    claim(junit, ())
     try:
         if max_gamma is None and baseline is None:
             raise SettingsError("give --max-gamma, --baseline or both: what should be checked?")
+        claim(out)
         before = None if baseline is None else Scores.load(baseline)
         if scores is None:
             given = {
@@ -110,6 +113,7 @@ def check_command(
                 "budget": budget,
                 "seed": seed,
                 "batch_size": batch_size,
+                "resume": resume,
             }
             arguments = {name: value for name, value in given.items() if value is not None}
             if scale is not None:
@@ -180,20 +184,15 @@ def _measured(
     out: Path | None,
     quiet: bool,
 ) -> Scores:
-    try:
-        with progress_bar(quiet) as progress:
-            arguments["progress"] = progress
-            if before is None:
-                found = gamma(model, region, **arguments)
-            else:
-                # The model answers the baseline's output already.
-                arguments["output"] = None
-                found = measured_like(before, model, region, **arguments)
-    except (ModelError, KeyboardInterrupt) as stop:
-        keep(getattr(stop, "partial", None), out)
-        raise
-    if out is not None:
-        found.save(out)
+    arguments |= {"progress": not quiet, "checkpoint": partial_of(out)}
+    with keeping(out):
+        if before is None:
+            found = gamma(model, region, **arguments)
+        else:
+            # The model answers the baseline's output already.
+            arguments["output"] = None
+            found = measured_like(before, model, region, **arguments)
+    finish(found, out)
     return found
 
 
@@ -207,5 +206,5 @@ def _show(found: Scores, verdicts: list[Verdict], as_json: bool) -> None:
     console = Console(highlight=False, soft_wrap=True)
     for verdict in verdicts:
         mark = "[green]passed[/]" if verdict.passed else "[bold red]failed[/]"
-        console.print(f"{mark} {escape(verdict.criterion)}: {escape(verdict.sentence)}")
+        console.print(f"{mark} {printable(verdict.criterion)}: {printable(verdict.sentence)}")
     console.print(f"{len(found):,} points, {found.queries:,} queries", style="dim")

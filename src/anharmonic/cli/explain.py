@@ -8,7 +8,6 @@ from typing import Annotated
 import numpy as np
 import typer
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from anharmonic import plots
@@ -34,6 +33,8 @@ from anharmonic.cli.options import (
     scale_value,
     split,
 )
+from anharmonic.cli.outputs import claim_page
+from anharmonic.cli.show import printable
 from anharmonic.errors import SettingsError
 from anharmonic.explanation import Explanation, explain, titled
 from anharmonic.files import read_data, whole_file
@@ -67,6 +68,7 @@ def explain_command(
     """Explain the model's answer at one row; scale and radius come from all of the data."""
     if data is None:
         raise SettingsError("give --data, or see: anharmonic explain --help")
+    claim_page(html, "plots")
     asked = load(model, output, trust)
     region = points(chosen(read_data(data), columns, drop), moving=split(moving))
     if row >= len(region):
@@ -90,7 +92,7 @@ def explain_command(
         return
     console = Console(highlight=False, soft_wrap=True)
     for sentence in found.sentences:
-        console.print(escape(sentence))
+        console.print(printable(sentence))
     if found.contributions is not None:
         console.print(_table(found))
     console.print(f"{found.queries:,} queries")
@@ -102,7 +104,7 @@ def _table(found: Explanation) -> Table:
     for name in ("value", "share of the deviation"):
         table.add_column(name, justify="right")
     for name, value, share in found.features(SHOWN):
-        table.add_row(escape(titled(name)), f"{value:.4g}", f"{share:+.3g}")
+        table.add_row(printable(titled(name)), f"{value:.4g}", f"{share:+.3g}")
     return table
 
 

@@ -26,6 +26,7 @@ __all__ = [
     "Drop",
     "Grid",
     "Json",
+    "Keep",
     "ModelOption",
     "Moving",
     "NamedModels",
@@ -36,6 +37,8 @@ __all__ = [
     "Radius",
     "Reduction",
     "Reference",
+    "Resume",
+    "ResumeFolder",
     "Rotations",
     "Scale",
     "Trust",
@@ -87,6 +90,13 @@ OutputOption = Annotated[
 Reduction = Annotated[str | None, typer.Option(help="norm, predicted, angle, or a column.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 Out = Annotated[Path | None, typer.Option(help="Write the scores here, as Parquet.")]
+Resume = Annotated[Path | None, typer.Option(help="Unfinished scores to go on from.")]
+Keep = Annotated[
+    Path | None, typer.Option(help="A folder to keep what is finished in, until all is.")
+]
+ResumeFolder = Annotated[
+    Path | None, typer.Option("--resume", help="The folder of an unfinished run to go on from.")
+]
 Count = Annotated[int | None, typer.Option(min=1)]
 NamedModels = Annotated[list[str], typer.Argument(help="NAME=MODEL, as often as there are models.")]
 Rotations = Annotated[int, typer.Option(min=0, help="Independent copies of the ball.")]

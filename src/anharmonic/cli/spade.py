@@ -10,7 +10,6 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from anharmonic import report
@@ -28,7 +27,8 @@ from anharmonic.cli.options import (
     load,
     scale_value,
 )
-from anharmonic.cli.show import command_line, plain, tell
+from anharmonic.cli.outputs import claim, claim_page
+from anharmonic.cli.show import command_line, plain, printable, tell
 from anharmonic.errors import SettingsError
 from anharmonic.files import read_data
 from anharmonic.spectral import SpadeScores, guide, spade
@@ -67,6 +67,8 @@ def spade_command(
 ) -> None:
     """How far a model pulls apart what is close: the SPADE score, and the most fragile points."""
     sizes = _sizes(shape)
+    claim(out)
+    claim_page(html)
     given = _sources(inputs, outputs, model, data, columns, drop, output, trust)
     with _stages(quiet=as_json) as progress:
         scores = spade(
@@ -136,11 +138,11 @@ def _show(scores: SpadeScores, as_json: bool) -> None:
         print(json.dumps(plain(scores.summary())))
         return
     console = Console()
-    table = Table(title=f"SPADE of {escape(scores.settings['model'])}", show_header=False)
+    table = Table(title=f"SPADE of {printable(scores.settings['model'])}", show_header=False)
     table.add_column(style="bold")
     table.add_column()
     for name, fact in scores.facts().items():
-        table.add_row(name, fact)
+        table.add_row(name, printable(fact))
     for name, seconds in scores.settings["seconds"].items():
         table.add_row(f"  {name}", f"{seconds:.2f}")
     console.print(table)
