@@ -20,7 +20,7 @@ __all__ = ["UNFINISHED", "Folder", "PathLike", "clear", "kept"]
 PathLike = str | os.PathLike[str]
 UNFINISHED = "unfinished"
 """A setting that is true in a file while the run it belongs to has not come to its end."""
-SECONDS = 2.0
+SECONDS = 1.0
 """How long what was finished waits to be kept."""
 SHARE = 0.01
 """Of the time that may go into keeping: where a save takes longer, there are fewer."""

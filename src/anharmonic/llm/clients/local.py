@@ -123,7 +123,7 @@ class Pipeline:
             try:
                 from transformers import pipeline
             except ImportError as problem:
-                raise MissingExtra("transformers", "images") from problem
+                raise MissingExtra("transformers", "transformers") from problem
             source = pipeline("text-generation", model=str(source))
         self._pipe, self._batch = source, batch_size
         self.name = str(getattr(source.model, "name_or_path", "") or type(source.model).__name__)

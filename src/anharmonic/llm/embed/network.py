@@ -90,7 +90,7 @@ def _opened(model: Path, tokenizer: Path, threads: int | None) -> MiniLM:
         import onnxruntime
         from tokenizers import Tokenizer
     except ImportError as problem:
-        raise MissingExtra(problem.name or "onnxruntime", "minilm") from problem
+        raise MissingExtra(problem.name or "onnxruntime", "llm") from problem
     settings = onnxruntime.SessionOptions()
     if threads is not None:
         settings.intra_op_num_threads = threads
@@ -108,4 +108,4 @@ def _packaged(places: Sequence[tuple[str, str]]) -> Path:
         for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
             if (path := Path(folder) / file).is_file():
                 return path
-    raise MissingExtra(places[0][0].replace("_", "-"), "minilm")
+    raise MissingExtra(places[0][0].replace("_", "-"), "llm")
