@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -95,13 +95,19 @@ def _bar() -> Iterator[Telling]:
         Rate(),
         TimeRemainingColumn(),
     )
-    with Bar(*columns, console=Console(stderr=True)) as bar:
-        task = bar.add_task("measuring", total=1)
+    bar = Bar(*columns, console=Console(stderr=True))
+    task = bar.add_task("measuring", total=1)
 
-        def update(done: int, expected: int) -> None:
-            bar.update(task, completed=done, total=expected)
+    def update(done: int, expected: int) -> None:
+        bar.update(task, completed=done, total=expected)
 
+    bar.start()
+    try:
         yield update
+    finally:
+        # A terminal that was closed must not hide why the work ended.
+        with suppress(OSError):
+            bar.stop()
 
 
 def _in_notebook() -> bool:
