@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import re
 import time
@@ -22,7 +23,7 @@ UNFINISHED = "unfinished"
 """A setting that is true in a file while the run it belongs to has not come to its end."""
 SECONDS = 1.0
 """How long what was finished waits to be kept."""
-SHARE = 0.01
+SHARE = 0.02
 """Of the time that may go into keeping: where a save takes longer, there are fewer."""
 
 
@@ -50,6 +51,8 @@ def kept(
     if path is None:
         yield lambda: None
         return
+    import pyarrow.parquet  # noqa: F401 - here, so that it is not taken for a part of saving
+
     with claimed(path, PARQUET) as file:
         _not_lost(file, resume)
         keeper = _Keeper(file, found)
@@ -68,7 +71,8 @@ class _Keeper:
 
     def __init__(self, file: Path, found: Callable[[bool], Result]) -> None:
         self.file, self.found, self.called = file, found, False
-        self.due = time.perf_counter() + SECONDS
+        self.begun, self.cost = time.perf_counter(), math.inf
+        self.due = self.begun + SECONDS
 
     def __call__(self) -> None:
         self.called = True
@@ -81,7 +85,10 @@ class _Keeper:
         if result.started:
             result.save(self.file)
         now = time.perf_counter()
-        self.due = now + max(SECONDS, (now - begun) / SHARE)
+        # The least it took: a busy machine says nothing about the next time. Nor is more lost
+        # than half of what was done, however long a save takes.
+        self.cost = min(self.cost, now - begun)
+        self.due = now + max(SECONDS, min(self.cost / SHARE, now - self.begun))
 
 
 def _not_lost(file: Path, resume: object) -> None:

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from anharmonic.cli.options import Json
+from anharmonic.cli.outputs import claim
 from anharmonic.cli.show import plain, printable, tell
 from anharmonic.reproduce.page import Page, Section, prose
 
@@ -115,6 +116,7 @@ def _run(
     data: Path | None = None,
     model: str | None = None,
 ) -> None:
+    claim(None if out is None else out / f"{name}.md", ())
     module, function = study.place.split(":")
     made = getattr(import_module(f"anharmonic.reproduce.{module}"), function)
     given = {"data": data, "model": model}
