@@ -115,7 +115,9 @@ def gamma(
         if before is None
         else Ledger.resumed(before, sphere.reduction)
     )
+    # What is known from before stays known if this run is stopped before it has begun.
     settings: dict[str, Any] = {
+        **({} if before is None else before.settings),
         "output": output if isinstance(output, str | int | None) else _name(output),
         "nearest_distance": distance,
         "rotations": rotations,
@@ -137,6 +139,7 @@ def gamma(
         sphere = replace(sphere, ball=settled, noisy=probe.noise > 0)
         settings |= _described(sphere, probe)
         if before is not None:
+            settings.pop(UNFINISHED, None)
             _check_same(before.settings, settings)
         allowance = _allowance(sphere, rotations, budget, tolerance)
         allowance.check(int((ledger.turns == 0).sum()), ledger.queries)

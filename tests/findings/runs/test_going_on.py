@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import anharmonic as ah
-from anharmonic import checkpoints
+from anharmonic import checkpoints, meanvalue
 from anharmonic.deviation import Part
 from anharmonic.errors import InputError, MeasurementStopped, SettingsError
 from anharmonic.ledger import Ledger
@@ -83,13 +83,15 @@ def test_any_stop_is_gone_on_from_to_the_bit(way, tmp_path):
 @pytest.mark.finding("security A10")
 def test_interrupts_at_any_moment_lose_nothing(tmp_path):
     whole = ah.gamma(wavy, POINTS, radius=0.7, batch_size=100, tolerance=0.2)
-    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    before = signal.signal(signal.SIGVTALRM, signal.default_int_handler)
     chance, stops = np.random.default_rng(0), 0
     partial = None
     try:
         while True:
             try:
-                signal.setitimer(signal.ITIMER_REAL, chance.uniform(0.005, 0.05))
+                # In time of this process, and longer each time, so that it ends on any machine.
+                moment = chance.uniform(0.005, 0.05) * (1 + stops / 10)
+                signal.setitimer(signal.ITIMER_VIRTUAL, moment)
                 found = ah.gamma(
                     wavy, POINTS, radius=0.7, batch_size=100, tolerance=0.2, resume=partial
                 )
@@ -98,11 +100,28 @@ def test_interrupts_at_any_moment_lose_nothing(tmp_path):
                 partial = getattr(stop, "partial", partial)
                 stops += 1
             finally:
-                signal.setitimer(signal.ITIMER_REAL, 0)
+                signal.setitimer(signal.ITIMER_VIRTUAL, 0)
     finally:
-        signal.signal(signal.SIGALRM, before)
+        signal.signal(signal.SIGVTALRM, before)
     assert stops > 3
     assert_same(found, whole)
+
+
+@pytest.mark.finding("security A10")
+def test_a_stop_before_a_resumed_run_has_begun_loses_nothing(monkeypatch):
+    whole = ah.gamma(wavy, POINTS, batch_size=200)
+    with pytest.raises(MeasurementStopped) as stop:
+        ah.gamma(Stopping(20), POINTS, batch_size=200)
+
+    def interrupted(*arguments):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as context:
+        context.setattr(meanvalue, "_probe", interrupted)
+        with pytest.raises(KeyboardInterrupt) as second:
+            ah.gamma(wavy, POINTS, batch_size=200, resume=stop.value.partial)
+    assert second.value.partial.started
+    assert_same(ah.gamma(wavy, POINTS, batch_size=200, resume=second.value.partial), whole)
 
 
 @pytest.mark.finding("security A10")
