@@ -203,4 +203,4 @@ def test_from_a_shell(tmp_path, scores):
     assert "| more |" in (tmp_path / "b.md").read_text()
     assert "a name" in run(tmp_path, "card", "README.md", "wine.parquet", code=1).stderr
     missing = run(tmp_path, "card", "README.md", "wine=none.parquet", code=1).stderr
-    assert "holds no scores" in missing
+    assert "there is no file none.parquet" in missing

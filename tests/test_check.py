@@ -129,7 +129,7 @@ def test_junit_has_a_case_a_criterion(folder, tmp_path):
         ("smooth.joblib", ["--max-gamma", "1"], "--data"),
         (None, [*DATA, "--max-gamma", "1"], "one model"),
         ("smooth.joblib", [*DATA, "--max-gamma", "1", "--scores", "old.parquet"], "not both"),
-        ("smooth.joblib", [*DATA, "--baseline", "none.parquet"], "holds no scores"),
+        ("smooth.joblib", [*DATA, "--baseline", "none.parquet"], "there is no file none.parquet"),
         ("smooth.joblib", [*DATA, "--max-gamma", "-1"], "finite"),
         ("mine:broken", [*DATA, "--max-gamma", "1"], "memory"),
         ("smooth.joblib", [*DATA, "--baseline", "old.parquet", "--radius", "1"], "another radius"),

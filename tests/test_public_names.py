@@ -51,6 +51,7 @@ NAMES = {
 PARAMETERS = [
     *("model", "points", "radius", "ball", "directions", "rotations", "output", "reduction"),
     *("scale", "reference", "moving", "bounds", "budget", "tolerance", "noise", "resume"),
+    "checkpoint",
     *("batch_size", "seed", "map", "progress"),
 ]
 

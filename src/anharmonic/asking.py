@@ -13,7 +13,13 @@ import numpy as np
 from array_api_compat import array_namespace, device, is_torch_array, to_device
 from numpy.typing import NDArray
 
-from anharmonic.errors import DeviceFull, OutputError, listed
+from anharmonic.errors import (
+    AnharmonicError,
+    DeviceFull,
+    MeasurementStopped,
+    OutputError,
+    listed,
+)
 from anharmonic.lanes import Lanes, Relay
 from anharmonic.protocols import Array, Floats, Integers, Map, Model
 from anharmonic.regions import Region, host
@@ -284,10 +290,11 @@ def _asked(question: Question, points: Array, rows: Integers, start: int) -> Cal
             tried = tried or stop - start
             pace.halve(stop - start)
             continue
+        except AnharmonicError:
+            raise
         except Exception as problem:
             about = np.unique(rows[start:stop]).tolist()
-            problem.add_note(f"in a call about rows {listed(about, 10)}")
-            raise
+            raise MeasurementStopped.because(problem, about) from problem
         if tried:
             warnings.warn(
                 f"a call of {tried:,} rows did not fit on the device: going on with "

@@ -130,6 +130,18 @@ class TrainingStopped(ModelError, ArithmeticError):
 class MeasurementStopped(ModelError, RuntimeError):
     """The model raised an exception of its own. Give `partial` back as `resume=` to go on."""
 
+    def __init__(self, happened: str, advice: str = "mend it, or give it other points") -> None:
+        super().__init__(happened, advice)
+
+    def __str__(self) -> str:
+        return ": ".join(self.args)
+
+    @classmethod
+    def because(cls, problem: BaseException, rows: Sequence[int] = ()) -> MeasurementStopped:
+        """The model's own exception, in words, and about which rows it was asked."""
+        where = f" (in a call about rows {listed(rows, 10)})" if len(rows) else ""
+        return cls(f"the model raised {type(problem).__name__}: {problem}{where}")
+
 
 def first_line(problem: BaseException) -> str:
     """What an error of somebody else's says, its first line or its kind."""

@@ -35,10 +35,20 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[str]:
     os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
     try:
         yield temporary
+        _settle(temporary)
         os.replace(temporary, target)
     except BaseException:
         os.unlink(temporary)
         raise
+
+
+def _settle(path: str) -> None:
+    """Have the file on the disk before its name is: after a power failure it is whole or not."""
+    written = os.open(path, os.O_RDWR)
+    try:
+        os.fsync(written)
+    finally:
+        os.close(written)
 
 
 def read_data(path: str | os.PathLike[str], say: Callable[[str], None] | None = None) -> Any:

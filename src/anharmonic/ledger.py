@@ -6,7 +6,9 @@ get how many further turns: all alike, until a tolerance is met, or where a budg
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
@@ -34,6 +36,7 @@ class Ledger:
         self.same: Integers = np.zeros(many, dtype=np.int64)
         self.deviations: Floats | None = None
         self.centres: Floats | None = None
+        self.owed: Integers = np.zeros(many, dtype=np.int64)
         self.queries = 0
         self.clipped = 0
 
@@ -96,6 +99,37 @@ class Ledger:
             same=self.same.copy(),
         )
 
+    def with_sums(self, settings: dict[str, Any]) -> Scores:
+        """Scores so far with all that is needed to go on to the same bits."""
+        return replace(self.scores(settings), sums=self.sums)
+
+    @property
+    def sums(self) -> dict[str, Any]:
+        """Whatever is known of each point and cannot be read from its scores to the bit."""
+        told = ("turns", "deviations", "centres")
+        return {
+            name: array.copy()
+            for name, array in vars(self).items()
+            if isinstance(array, np.ndarray) and name not in told
+        }
+
+    @contextmanager
+    def whole(self, rows: Integers) -> Iterator[None]:
+        """Whatever interrupts a change to some rows, they are as before it or as after it."""
+        before = {
+            name: value[rows] if isinstance(value, np.ndarray) else value
+            for name, value in vars(self).items()
+        }
+        try:
+            yield
+        except BaseException:
+            for name, value in before.items():
+                if isinstance(value, np.ndarray):
+                    getattr(self, name)[rows] = value
+                else:
+                    setattr(self, name, value)
+            raise
+
     @classmethod
     def resumed(cls, scores: Scores, reduction: Reduction) -> Ledger:
         """A ledger as it was when its scores were taken."""
@@ -111,6 +145,8 @@ class Ledger:
         ledger.flat, ledger.same = (seen.astype(np.int64) for seen in (scores.flat, scores.same))
         ledger.queries = scores.queries
         ledger.clipped = round(scores.settings.get("clipped", 0.0) * scores.queries)
+        for name in scores.sums.keys() & vars(ledger).keys():
+            setattr(ledger, name, scores.sums[name])
         return ledger
 
 

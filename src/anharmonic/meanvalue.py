@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
@@ -15,11 +15,11 @@ from numpy.typing import ArrayLike
 
 from anharmonic import balls, models
 from anharmonic.asking import not_finite, question_about
+from anharmonic.checkpoints import UNFINISHED, PathLike, kept
 from anharmonic.deviation import Sphere, Task, measured, slack
 from anharmonic.errors import (
     InputError,
     MeasurementStopped,
-    ModelError,
     NoisyModel,
     PointsError,
     SettingsError,
@@ -29,6 +29,7 @@ from anharmonic.fingerprints import fingerprint
 from anharmonic.ledger import Allowance, Ledger, due
 from anharmonic.models.labels import codes
 from anharmonic.probing import Probe, automatic, probed
+from anharmonic.progress import Progress, Telling, shown
 from anharmonic.protocols import Ball, Integers, Map
 from anharmonic.reductions import Reduction, chosen_reduction
 from anharmonic.regions import as_region, host
@@ -37,9 +38,6 @@ from anharmonic.scaling import limits, radius_of, scaled
 from anharmonic.scores import Scores
 
 __all__ = ["gamma"]
-
-Progress = Callable[[int, int], None]
-"""Called with queries made so far and queries expected in all."""
 
 TASK_SECONDS = 1.0
 """How long a task may take, so that progress shows and little is lost when a model fails."""
@@ -62,11 +60,12 @@ def gamma(
     budget: int | None = None,
     tolerance: float | None = None,
     noise: Literal["include", "refuse", "ignore"] = "include",
-    resume: Scores | None = None,
+    resume: Scores | PathLike | None = None,
+    checkpoint: PathLike | None = None,
     batch_size: int | None = None,
     seed: int = 0,
     map: Map = builtins.map,
-    progress: Progress | None = None,
+    progress: Progress = None,
 ) -> Scores:
     """Deviation from the mean value, |f(x) − mean of f on a sphere around x|, at every point.
 
@@ -88,7 +87,11 @@ def gamma(
       when half its 95% interval is below it, or after 256 turns.
     - `noise`: a model that answers the same question differently has its noise included in
       the errors, is refused, or is not checked for.
-    - `resume`: unfinished scores to go on from. `map`: see `workers`.
+    - `resume`: unfinished scores, or a file of them, to go on from. `checkpoint`: a Parquet file
+      to keep what is finished in, every few seconds and at the end: a run that was killed goes on
+      from there (`resume=` the same file) to the same bits.
+    - `map`: see `workers`. `progress`: True shows a bar, in notebooks too; a function is called
+      with the queries made and the queries expected.
 
     A row's directions depend on the `seed` and its number alone. With radius, scale and ball
     given, it keeps its score whatever rows come after it, to the bit for any workers and to
@@ -117,33 +120,46 @@ def gamma(
         seed=seed,
         chunk=chunk,
     )
+    before = resume if isinstance(resume, Scores | None) else Scores.load(resume)
+    before = before if before is not None and before.started else None
     ledger = (
         Ledger(len(region), sphere.reduction)
-        if resume is None
-        else Ledger.resumed(resume, sphere.reduction)
+        if before is None
+        else Ledger.resumed(before, sphere.reduction)
     )
+    # What is known from before stays known if this run is stopped before it has begun.
     settings: dict[str, Any] = {
+        **({} if before is None else before.settings),
         "output": output if isinstance(output, str | int | None) else _name(output),
         "nearest_distance": distance,
         "rotations": rotations,
         "budget": budget,
         "tolerance": tolerance,
     }
-    with _keeping(ledger, settings):
-        probe = _probe(sphere, ball, noise, resume)
+
+    def found(finished: bool) -> Scores:
+        return ledger.with_sums(settings if finished else settings | {UNFINISHED: True})
+
+    with (
+        kept(checkpoint, resume, found) as keep,
+        _keeping(ledger, found),
+        shown(progress) as tell,
+    ):
+        probe = _probe(sphere, ball, noise, before)
         ledger.queries += probe.queries
         settled = _settled(ball, region.dimension, directions, rotations, probe.pairs_win)
         sphere = replace(sphere, ball=settled, noisy=probe.noise > 0)
         _check_room(sphere)
         settings |= _described(sphere, probe)
-        if resume is not None:
-            _check_same(resume.settings, settings)
+        if before is not None:
+            settings.pop(UNFINISHED, None)
+            _check_same(before.settings, settings)
         allowance = _allowance(sphere, rotations, budget, tolerance)
         allowance.check(int((ledger.turns == 0).sum()), ledger.queries)
         if map is builtins.map:
             question, map = sphere.question.in_lanes()
             sphere = replace(sphere, question=question)
-        _run(sphere, ledger, allowance, settings, map, progress)
+        _run(sphere, ledger, allowance, settings, map, tell, keep)
     return replace(ledger.scores(settings), index=region.index)
 
 
@@ -180,28 +196,22 @@ def _described(sphere: Sphere, probe: Probe) -> dict[str, Any]:
 
 
 @contextmanager
-def _keeping(ledger: Ledger, settings: dict[str, Any]) -> Iterator[None]:
+def _keeping(ledger: Ledger, found: Callable[[bool], Scores]) -> Iterator[None]:
     """Whatever stops a run, what was finished goes along with the error."""
     try:
         yield
     except InputError:
         raise
-    except (ModelError, KeyboardInterrupt) as stop:
-        setattr(stop, "partial", ledger.scores(settings))  # noqa: B010
-        raise
-    except Exception as problem:
+    except BaseException as stop:
+        with suppress(AttributeError):
+            setattr(stop, "partial", found(False))  # noqa: B010
         done, many = int((ledger.turns > 0).sum()), len(ledger.turns)
-        kept = (
-            f". {done:,} of {many:,} points are finished and kept in .partial: mend the model and "
-            "call again with resume=error.partial"
-        )
-        where = "".join(f" ({note})" for note in getattr(problem, "__notes__", ())[:1])
-        stopped = MeasurementStopped(
-            f"the model raised {type(problem).__name__}: {problem}{where}"
-            f"{kept if done else ': mend it, or give it other points'}"
-        )
-        stopped.partial = ledger.scores(settings)
-        raise stopped from problem
+        if done and isinstance(stop, MeasurementStopped):
+            stop.args = (
+                f"{stop.args[0]}. {done:,} of {many:,} points are finished and kept in .partial",
+                "mend the model and call again with resume=error.partial",
+            )
+        raise
 
 
 def _run(
@@ -210,18 +220,27 @@ def _run(
     allowance: Allowance,
     settings: dict[str, Any],
     map: Map,
-    progress: Progress | None,
+    tell: Telling | None,
+    keep: Callable[[], None],
 ) -> None:
-    """Rounds of tasks until nobody is due more."""
-    while (extra := due(ledger, allowance, settings)).any():
+    """Rounds of tasks until nobody is due more; a round that was begun is finished as it was."""
+
+    def owed() -> Integers:
+        return ledger.owed.copy() if ledger.owed.any() else due(ledger, allowance, settings)
+
+    while (extra := owed()).any():
+        ledger.owed = extra.copy()
         expected = ledger.queries + _cost(extra, allowance)
         tasks = _tasks(sphere, ledger.turns.copy(), extra)
         bad: list[int] = []
         for part in map(partial(measured, sphere), tasks):
-            ledger.add(part)
+            with ledger.whole(part.rows):
+                ledger.add(part)
+                ledger.owed[part.rows] = 0
+            keep()
             bad += part.bad.tolist()
-            if progress is not None:
-                progress(ledger.queries, expected)
+            if tell is not None:
+                tell(ledger.queries, expected)
             if bad and not (ledger.turns > 0).any():
                 break  # It may answer nothing at all.
         if bad:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Unpack, cast
 
+from anharmonic.checkpoints import PathLike
 from anharmonic.comparison import GammaArguments
 from anharmonic.meanvalue import gamma
+from anharmonic.progress import Progress
 from anharmonic.regions import Region, points
 from anharmonic.scores import Scores
 
@@ -18,13 +20,16 @@ REPEATED = (
 
 
 class MeasureArguments(GammaArguments, total=False):
-    """The arguments of `gamma` but the model, the points and unfinished scores."""
+    """The arguments of `gamma` but the model and the points."""
 
     radius: Any
     ball: Any
     scale: Any
     reference: Any
     seed: int
+    resume: Scores | PathLike | None
+    checkpoint: PathLike | None
+    progress: Progress
 
 
 def arguments_of(scores: Scores) -> MeasureArguments:

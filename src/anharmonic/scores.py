@@ -27,6 +27,7 @@ __all__ = ["Scores", "mean_coordinate"]
 
 SMALL = ("clever", "paper stability")
 """Measures whose small values are the fragile ones, in files that do not say so."""
+SUMS = "sums."
 COLUMNS = ("value", "error", "squared", "signed", "output", "turns")
 CHANGES = ("largest", "flat", "same")
 """Columns that files of 0.1.0 do not have."""
@@ -50,8 +51,9 @@ class Scores:
       its even part), how many had next to none, and how many neighbours had exactly the
       centre's answer; see `resolution`.
 
-    A point that was not finished holds NaN; `complete` says whether there is none. `index` is
-    that of the pandas frame the points came in, if any; it is not saved.
+    A point that was not finished holds NaN; `complete` says whether there is none. Scores of a
+    run that was stopped have its `sums` too, arrays by name, so that it goes on to the same bits.
+    `index` is that of the pandas frame the points came in, if any; it is not saved.
     """
 
     metric: str
@@ -67,6 +69,7 @@ class Scores:
     flat: Integers = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     same: Integers = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     index: Any = field(default=None, compare=False)
+    sums: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name in CHANGES:
@@ -353,7 +356,10 @@ class Scores:
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write Parquet, whole or not at all."""
-        return tables.save(self.to_arrow(), path)
+        table = self.to_arrow()
+        for name, array in self.sums.items():
+            table = table.append_column(SUMS + name, tables.as_column(array))
+        return tables.save(table, path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -381,6 +387,11 @@ class Scores:
             queries=about["queries"],
             settings=about["settings"],
             **{name: tables.column(table, name) for name in CHANGES if name in table.column_names},
+            sums={
+                name.removeprefix(SUMS): tables.column(table, name)
+                for name in table.column_names
+                if name.startswith(SUMS)
+            },
         )
 
 

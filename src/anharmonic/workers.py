@@ -14,14 +14,20 @@ from __future__ import annotations
 import pickle
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import (
+    BrokenExecutor,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+)
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from multiprocessing import get_context
 from typing import Any, TypeVar
 
-from anharmonic.errors import SettingsError
+from anharmonic.errors import MeasurementStopped, SettingsError
 
 __all__ = ["processes", "serial", "threads"]
 
@@ -64,7 +70,14 @@ class processes:  # noqa: N801 - used like the builtin map
         with ProcessPoolExecutor(
             self.count, get_context("spawn"), initializer=_receive, initargs=(packed,)
         ) as pool:
-            yield from _ordered(pool, _apply, items, 2 * self.count)
+            try:
+                yield from _ordered(pool, _apply, items, 2 * self.count)
+            except BrokenExecutor as problem:
+                raise MeasurementStopped(
+                    "a worker process ended before its work was done",
+                    "it may have run out of memory or been killed, so use fewer, or "
+                    "anharmonic.workers.threads",
+                ) from problem
 
 
 _received: Callable[[Any], Any] = partial(map)

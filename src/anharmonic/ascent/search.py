@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 
 from anharmonic.ascent.setting import set_out
 from anharmonic.ascent.steps import Climb
-from anharmonic.ascent.walkers import Progress, Walkers
-from anharmonic.errors import InputError, MeasurementStopped, ModelError, SettingsError
+from anharmonic.ascent.walkers import Walkers
+from anharmonic.checkpoints import PathLike, kept
+from anharmonic.errors import InputError, MeasurementStopped, SettingsError
+from anharmonic.progress import Progress, shown
 from anharmonic.protocols import Ball
 from anharmonic.walks import Search
 
@@ -37,9 +39,10 @@ def adversarial_search(
     reference: Any = None,
     moving: Sequence[str | int] | None = None,
     output: Any = None,
-    resume: Search | None = None,
+    resume: Search | PathLike | None = None,
+    checkpoint: PathLike | None = None,
     seed: int = 0,
-    progress: Progress | None = None,
+    progress: Progress = None,
     batch_size: int | None = None,
 ) -> Search:
     """Walk from each point, a neighbour a step, and record when its class changes.
@@ -53,8 +56,8 @@ def adversarial_search(
     - `grid`: round every coordinate (numbers, 0 for a free one), as `grid=1.0` for grey levels.
       Steps that end where they began are not taken and counted in `stuck`.
     - `stop`: end a walk at its first flip. `budget`: queries in all.
-    - `resume`: an unfinished search, or one that should take more `steps`.
-    - The other arguments are `gamma`'s.
+    - `resume`: an unfinished search, or one that should take more `steps`, or a file of either.
+    - The other arguments are `gamma`'s, `checkpoint` and `progress` among them.
 
     Margins are in the outputs' unit. Where probabilities are 0 or 1 to rounding they say
     nothing about where to go: search with output="logit" then.
@@ -87,10 +90,14 @@ def adversarial_search(
     )
     walkers = Walkers(climber, facts | {"steps": steps, "stop": stop, "budget": budget})
     if resume is not None:
-        walkers.take_up(resume)
-    with _keeping(walkers):
+        walkers.take_up(resume if isinstance(resume, Search) else Search.load(resume))
+    with (
+        kept(checkpoint, resume, walkers.found) as keep,
+        _keeping(walkers),
+        shown(progress) as tell,
+    ):
         walkers.begin()
-        walkers.walk(progress)
+        walkers.walk(tell, keep)
     return walkers.found()
 
 
@@ -101,16 +108,15 @@ def _keeping(walkers: Walkers) -> Iterator[None]:
         yield
     except InputError:
         raise
-    except (ModelError, KeyboardInterrupt) as stop:
-        setattr(stop, "partial", walkers.found())  # noqa: B010
+    except BaseException as stop:
+        with suppress(AttributeError):
+            setattr(stop, "partial", walkers.found(False))  # noqa: B010
+        if isinstance(stop, MeasurementStopped):
+            stop.args = (
+                f"{stop.args[0]}. What was found is kept in .partial",
+                "mend the model and call again with resume=error.partial",
+            )
         raise
-    except Exception as problem:
-        stopped = MeasurementStopped(
-            f"the model raised {type(problem).__name__}: {problem}. What was found is kept in "
-            ".partial: mend the model and call again with resume=error.partial"
-        )
-        stopped.partial = walkers.found()
-        raise stopped from problem
 
 
 def _checked(climb: str, steps: int, budget: int | None) -> None:

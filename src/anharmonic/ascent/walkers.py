@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from threading import Lock
@@ -14,16 +15,17 @@ from array_api_compat import array_namespace, device
 
 from anharmonic.ascent.steps import Climber, Step, blocks
 from anharmonic.asking import on_host
+from anharmonic.checkpoints import UNFINISHED
 from anharmonic.deviation import placed
 from anharmonic.errors import SettingsError
 from anharmonic.lanes import LANES
 from anharmonic.margins import labels_of, margins_of
+from anharmonic.progress import Telling
 from anharmonic.protocols import Integers, Map
 from anharmonic.walks import Search
 
-__all__ = ["Progress", "Walkers"]
+__all__ = ["Walkers"]
 
-Progress = Callable[[int, int], None]
 SAME = (
     *("points", "fingerprint", "kind", "climb", "radius", "scale", "columns", "bounds", "grid"),
     *("ball", "directions", "stop", "seed"),
@@ -69,8 +71,8 @@ class Walkers:
             there = array_namespace(here).asarray(ends, dtype=here.dtype, device=device(here))
             here[moved.tolist()] = there
 
-    def found(self) -> Search:
-        """What is known by now."""
+    def found(self, finished: bool = True) -> Search:
+        """What is known by now, and whether the search came to its end."""
         return Search(
             starts=self.starts,
             choices=self.choices.copy(),
@@ -79,7 +81,7 @@ class Walkers:
             gammas=self.gammas.copy(),
             flips=self.flips.copy(),
             queries=self.queries.copy(),
-            settings=dict(self.settings),
+            settings=self.settings | ({} if finished else {UNFINISHED: True}),
             ball=self.climber.stride.ball,
             ends=np.array(on_host(self.positions)),
         )
@@ -98,7 +100,7 @@ class Walkers:
             self.margins[rows, 0] = margins_of(outputs, self.labels[rows, 0])
             self.queries[rows] += 1
 
-    def walk(self, progress: Progress | None) -> None:
+    def walk(self, tell: Telling | None, keep: Callable[[], None]) -> None:
         """Everyone takes steps until nobody is due one or can pay for it."""
         question = self.climber.question
         run: Map = map
@@ -109,7 +111,7 @@ class Walkers:
         lanes = LANES if run is not map else 1
         groups = [np.arange(lane, len(self.flips), lanes) for lane in range(lanes)]
         for steps in (1, self.settings["steps"]):
-            deque(run(partial(self._go, steps=steps, progress=progress), groups), maxlen=0)
+            deque(run(partial(self._go, steps=steps, tell=tell, keep=keep), groups), maxlen=0)
             if steps == 1 and self.climber.climb != "random" and (self.choices[:, 0] < 0).all():
                 raise SettingsError(
                     "no step from any point went anywhere: a radius of "
@@ -117,19 +119,39 @@ class Walkers:
                     "stopped by the bounds. Raise the radius"
                 )
 
-    def _go(self, group: Integers, steps: int, progress: Progress | None) -> None:
+    def _go(
+        self, group: Integers, steps: int, tell: Telling | None, keep: Callable[[], None]
+    ) -> None:
         """Those of a group who are furthest behind take a step, until all have so many."""
         cost = self.climber.cost
         while len(rows := self._due(group, steps)):
             number = int(self._taken()[rows[0]])
             for few in blocks(rows, self.climber.rows_at_once):
                 here = self.positions[few.tolist()]
-                self._record(few, number, self.climber.step(here, few, self.labels[few, 0], number))
-                if progress is not None:
-                    with self.telling:
+                step = self.climber.step(here, few, self.labels[few, 0], number)
+                # One at a time, so that what is kept holds whole steps.
+                with self.telling:
+                    with self._whole(few, number):
+                        self._record(few, number, step)
+                    keep()
+                    if tell is not None:
                         spent, active = int(self.queries.sum()), self._active()
                         due = int((self.settings["steps"] - self._taken()[active]).sum())
-                        progress(spent, spent + due * cost)
+                        tell(spent, spent + due * cost)
+
+    @contextmanager
+    def _whole(self, rows: Integers, number: int) -> Iterator[None]:
+        """Whatever interrupts the record of a step, it was taken or it was not."""
+        here = self.positions[rows.tolist()]
+        flips, queries = self.flips[rows], self.queries[rows]
+        try:
+            yield
+        except BaseException:
+            self.positions[rows.tolist()] = here
+            self.choices[rows, number] = self.labels[rows, number + 1] = -1
+            self.gammas[rows, number] = self.margins[rows, number + 1] = np.nan
+            self.flips[rows], self.queries[rows] = flips, queries
+            raise
 
     def _record(self, rows: Integers, number: int, step: Step) -> None:
         first, moved = self.labels[rows, 0], step.choices >= 0

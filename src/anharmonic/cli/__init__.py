@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
+from typing import Annotated
 
 import typer
 
+from anharmonic import __version__
 from anharmonic.cli.card import card_command
 from anharmonic.cli.check import check_command
 from anharmonic.cli.clever import clever_command
@@ -16,6 +18,7 @@ from anharmonic.cli.llm import language
 from anharmonic.cli.measure import measure
 from anharmonic.cli.monitor import monitor
 from anharmonic.cli.nstep import nstep_command
+from anharmonic.cli.outputs import session
 from anharmonic.cli.report import report_command
 from anharmonic.cli.reproduce import reproduce
 from anharmonic.cli.search import search_command
@@ -52,9 +55,21 @@ app.add_typer(reproduce, name="reproduce")
 app.add_typer(language, name="llm")
 
 
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"anharmonic {__version__}")
+        raise typer.Exit
+
+
 @app.callback()
-def version() -> None:
+def begin(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Which this is.")
+    ] = False,
+) -> None:
     """Everything runs on this machine; nothing is sent anywhere."""
+    context.with_resource(session())
 
 
 def main() -> None:

@@ -10,6 +10,7 @@ import typer
 
 from anharmonic.card import add_to_card
 from anharmonic.cli.options import Json, name_and_value
+from anharmonic.cli.outputs import claim
 from anharmonic.cli.show import plain, tell
 from anharmonic.scores import Scores
 
@@ -25,6 +26,7 @@ def card_command(
     as_json: Json = False,
 ) -> None:
     """Add mean gamma by data set to a Hugging Face model card; nothing is uploaded."""
+    claim(out, ())
     found = {name: Scores.load(path) for name, path in map(name_and_value, scores)}
     add_to_card(card, found, model=model, task=task, out=out)
     written = out or card

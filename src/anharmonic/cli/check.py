@@ -10,10 +10,8 @@ from typing import Annotated, Any, cast
 import narwhals.stable.v1 as nw
 import typer
 from rich.console import Console
-from rich.markup import escape
 
 from anharmonic.cli.junit import write_error, write_verdicts
-from anharmonic.cli.measure import keep
 from anharmonic.cli.options import (
     BatchSize,
     Bounds,
@@ -29,6 +27,7 @@ from anharmonic.cli.options import (
     Processes,
     Reduction,
     Reference,
+    Resume,
     Threads,
     executor,
     load,
@@ -40,9 +39,10 @@ from anharmonic.cli.options import (
     scale_value,
     split,
 )
-from anharmonic.cli.show import plain, progress_bar
+from anharmonic.cli.outputs import claim, finish, keeping, partial_of
+from anharmonic.cli.show import plain, printable
 from anharmonic.columns import remark
-from anharmonic.errors import ModelError, SettingsError
+from anharmonic.errors import SettingsError
 from anharmonic.gate import Verdict, below, no_worse
 from anharmonic.meanvalue import gamma
 from anharmonic.regions import points
@@ -90,6 +90,7 @@ def check_command(
     processes: Processes = None,
     trust: Annotated[bool, typer.Option(help="Allow files that run code when read.")] = False,
     out: Out = None,
+    resume: Resume = None,
     as_json: Json = False,
 ) -> None:
     """Pass or fail a model by its mean gamma: exit code 0 or 100.
@@ -97,9 +98,11 @@ def check_command(
     With --baseline, its radius, scale, ball, seed, columns and output are used unless given.
     """
     started = time.perf_counter()
+    claim(junit, ())
     try:
         if max_gamma is None and baseline is None:
             raise SettingsError("give --max-gamma, --baseline or both: what should be checked?")
+        claim(out)
         before = None if baseline is None else Scores.load(baseline)
         if scores is None:
             given = {
@@ -113,6 +116,7 @@ def check_command(
                 "budget": budget,
                 "seed": seed,
                 "batch_size": batch_size,
+                "resume": resume,
             }
             arguments = {name: value for name, value in given.items() if value is not None}
             if scale is not None:
@@ -188,20 +192,15 @@ def _measured(
     out: Path | None,
     quiet: bool,
 ) -> Scores:
-    try:
-        with progress_bar(quiet) as progress:
-            arguments["progress"] = progress
-            if before is None:
-                found = gamma(model, region, **arguments)
-            else:
-                # The model answers the baseline's output already.
-                arguments["output"] = None
-                found = measured_like(before, model, region, **arguments)
-    except (ModelError, KeyboardInterrupt) as stop:
-        keep(getattr(stop, "partial", None), out)
-        raise
-    if out is not None:
-        found.save(out)
+    arguments |= {"progress": not quiet, "checkpoint": partial_of(out)}
+    with keeping(out):
+        if before is None:
+            found = gamma(model, region, **arguments)
+        else:
+            # The model answers the baseline's output already.
+            arguments["output"] = None
+            found = measured_like(before, model, region, **arguments)
+    finish(found, out)
     return found
 
 
@@ -215,6 +214,6 @@ def _show(found: Scores, verdicts: list[Verdict], as_json: bool) -> None:
     console = Console(highlight=False, soft_wrap=True)
     for verdict in verdicts:
         mark = "[green]passed[/]" if verdict.passed else "[bold red]failed[/]"
-        console.print(f"{mark} {escape(verdict.criterion)}: {escape(verdict.sentence)}")
+        console.print(f"{mark} {printable(verdict.criterion)}: {printable(verdict.sentence)}")
     line = f"{len(found):,} points, {found.queries:,} queries{remark(found.settings)}"
-    console.print(escape(line), style="dim")
+    console.print(printable(line), style="dim")

@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from anharmonic import tables
@@ -36,10 +35,14 @@ from anharmonic.cli.options import (
     scale_value,
     split,
 )
-from anharmonic.cli.show import plain, progress_bar
+from anharmonic.cli.outputs import claim
+from anharmonic.cli.show import plain, printable, tell
 from anharmonic.columns import told
 from anharmonic.lipschitz import CleverScores, clever
+from anharmonic.models.gradients import pullback_of
 from anharmonic.moments import Estimate
+from anharmonic.protocols import Model
+from anharmonic.regions import as_region
 
 __all__ = ["clever_command"]
 
@@ -75,31 +78,59 @@ def clever_command(
     as_json: Json = False,
 ) -> None:
     """A lower bound on how far an attack must go (CLEVER), and the points nearest to one."""
-    with progress_bar(quiet=as_json) as progress:
-        scores = clever(
-            load(model, output, trust),
-            points_data(data, columns, drop, reference),
-            moving=split(moving),
-            norm=norm,
-            radius=radius_value(radius),
-            targets=_targets(targets),
-            blocks=blocks,
-            block_size=block_size,
-            gradients=gradients,  # type: ignore[arg-type]
-            scale=scale_value(scale),
-            reference=reference_data(reference, columns, drop),
-            bounds=pair(bounds),
-            guide=None if guide is None else _guide(guide),
-            count=count,
-            seed=seed,
-            progress=progress,
-        )
+    claim(out)
+    asked = load(model, output, trust)
+    table = points_data(data, columns, drop, reference)
+    if not as_json:
+        tell(_estimate(asked, table, split(moving), count, blocks * block_size, gradients))
+    scores = clever(
+        asked,
+        table,
+        moving=split(moving),
+        norm=norm,
+        radius=radius_value(radius),
+        targets=_targets(targets),
+        blocks=blocks,
+        block_size=block_size,
+        gradients=gradients,  # type: ignore[arg-type]
+        scale=scale_value(scale),
+        reference=reference_data(reference, columns, drop),
+        bounds=pair(bounds),
+        guide=None if guide is None else _guide(guide),
+        count=count,
+        seed=seed,
+        progress=not as_json,
+    )
     if out is not None:
         scores.save(out)
     if as_json:
         print(json.dumps(plain(scores.summary())))
     else:
         _show(scores)
+
+
+def _estimate(
+    model: Model,
+    data: Any,
+    moving: list[str] | None,
+    count: int | None,
+    samples: int,
+    gradients: str,
+) -> str:
+    """What it will cost at least, in words, before the first query."""
+    region = as_region(data, moving)
+    many = min(len(region), count or len(region))
+    asked = f"{many:,} points, {samples:,} samples each"
+    by_torch = gradients != "differences" and not region.is_table and pullback_of(model) is not None
+    if by_torch:
+        return (
+            f"{asked}: {many * (1 + samples):,} queries with gradients, and some to climb from them"
+        )
+    queries = many * (1 + samples * 2 * region.dimension)
+    return (
+        f"{asked}, without gradients twice per feature: {queries:,} queries, and some to climb; "
+        "--count and --guide measure fewer points, --blocks and --block-size take fewer samples"
+    )
 
 
 def _targets(text: str) -> Any:
@@ -125,7 +156,7 @@ def _masked(scores: CleverScores) -> str:
 
 def _show(scores: CleverScores) -> None:
     known, console = scores.settings, Console()
-    table = Table(title=f"CLEVER of {escape(known['model'])}", show_header=False)
+    table = Table(title=f"CLEVER of {printable(known['model'])}", show_header=False)
     table.add_column(style="bold")
     table.add_column()
     measured = int((scores.turns > 0).sum())
@@ -141,7 +172,7 @@ def _show(scores: CleverScores) -> None:
         "queries": f"{scores.queries:,}, {known['gradients']:,} gradients ({known['slopes']})",
     }
     for name, cell in cells.items():
-        table.add_row(name, escape(cell))
+        table.add_row(name, printable(cell))
     console.print(table)
     low, high = scores.intervals()
     worst = Table(title="nearest to an attack")

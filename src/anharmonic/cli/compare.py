@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from anharmonic import report
@@ -19,6 +18,7 @@ from anharmonic.cli.options import (
     Directions,
     Drop,
     Json,
+    Keep,
     Moving,
     NamedModels,
     OutputOption,
@@ -27,6 +27,7 @@ from anharmonic.cli.options import (
     Radius,
     Reduction,
     Reference,
+    ResumeFolder,
     Rotations,
     Scale,
     Seed,
@@ -37,8 +38,9 @@ from anharmonic.cli.options import (
     radius_value,
     scale_value,
 )
+from anharmonic.cli.outputs import claim_page, folder_of
 from anharmonic.cli.several import asked, explained
-from anharmonic.cli.show import command_line, plain
+from anharmonic.cli.show import command_line, plain, printable
 from anharmonic.columns import remark
 from anharmonic.comparison import Comparison, compare
 from anharmonic.moments import Estimate
@@ -68,9 +70,15 @@ def compare_command(
     seed: Seed = 0,
     trust: Trust = False,
     page: Annotated[Path | None, typer.Option("--report", help="Write an HTML report.")] = None,
+    keep: Keep = None,
+    resume: ResumeFolder = None,
     as_json: Json = False,
 ) -> None:
-    """Rank models by gamma on the same points, and say which differences are real."""
+    """Rank models by gamma on the same points, and say which differences are real.
+
+    With --report or --keep, what is finished is kept on the way, and --resume goes on from it.
+    """
+    claim_page(page)
     given = asked(
         models,
         data,
@@ -81,30 +89,34 @@ def compare_command(
         drop=drop,
         moving=moving,
     )
-    found = compare(
-        given.models,
-        given.region,
-        region=region.value,
-        radius=radius_value(radius),
-        ball=ball,
-        scale=scale_value(scale),
-        reference=given.reference,
-        equivalence=equivalence,
-        seed=seed,
-        directions=directions,
-        rotations=rotations,
-        reduction=number(reduction),
-        bounds=pair(bounds),
-    )
-    if page is not None:
-        report.write(
-            page,
-            found,
-            points=given.region,
-            contributions=explained(given, found),
-            command=command_line(),
+    with folder_of(page, keep, resume) as folder:
+        found = compare(
+            given.models,
+            given.region,
+            region=region.value,
+            radius=radius_value(radius),
+            ball=ball,
+            scale=scale_value(scale),
+            reference=given.reference,
+            equivalence=equivalence,
+            seed=seed,
+            directions=directions,
+            rotations=rotations,
+            reduction=number(reduction),
+            bounds=pair(bounds),
+            checkpoint=folder.path,
+            resume=folder.resume,
+            progress=not as_json,
         )
-    show_comparison(found, as_json)
+        if page is not None:
+            report.write(
+                page,
+                found,
+                points=given.region,
+                contributions=explained(given, found),
+                command=command_line(),
+            )
+        show_comparison(found, as_json)
 
 
 def show_comparison(found: Comparison, as_json: bool) -> None:
@@ -115,9 +127,9 @@ def show_comparison(found: Comparison, as_json: bool) -> None:
     console = Console()
     console.print(_ranking(found))
     about = remark(next(iter(found.scores.values())).settings, always=True)
-    console.print(escape(about), highlight=False, soft_wrap=True, style="dim")
+    console.print(printable(about), highlight=False, soft_wrap=True, style="dim")
     for each in found.differences:
-        console.print(escape(str(each)), highlight=False, style="" if each.real else "dim")
+        console.print(printable(str(each)), highlight=False, style="" if each.real else "dim")
 
 
 def _ranking(found: Comparison) -> Table:
@@ -138,5 +150,5 @@ def _ranking(found: Comparison) -> Table:
             )
         ]
         queries = sum(scores.queries for scores in measured.values())
-        table.add_row(escape(name), *means, f"{queries:,}")
+        table.add_row(printable(name), *means, f"{queries:,}")
     return table

@@ -8,7 +8,6 @@ from typing import Annotated
 import numpy as np
 import typer
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from anharmonic import plots
@@ -35,6 +34,8 @@ from anharmonic.cli.options import (
     scale_value,
     split,
 )
+from anharmonic.cli.outputs import claim_page
+from anharmonic.cli.show import printable
 from anharmonic.columns import remark
 from anharmonic.errors import SettingsError
 from anharmonic.explanation import Explanation, explain
@@ -67,6 +68,7 @@ def explain_command(
     as_json: Json = False,
 ) -> None:
     """Explain the model's answer at one row; scale and radius come from all of the data."""
+    claim_page(html, "plots")
     asked = load(model, output, trust)
     region = points(points_data(data, columns, drop, reference), moving=split(moving))
     if row >= len(region):
@@ -90,10 +92,10 @@ def explain_command(
         return
     console = Console(highlight=False, soft_wrap=True)
     for sentence in found.sentences:
-        console.print(escape(sentence))
+        console.print(printable(sentence))
     if found.contributions is not None:
         console.print(_table(found))
-    console.print(escape(f"{found.queries:,} queries{remark(found.settings)}"))
+    console.print(printable(f"{found.queries:,} queries{remark(found.settings)}"))
 
 
 def _table(found: Explanation) -> Table:
@@ -102,7 +104,7 @@ def _table(found: Explanation) -> Table:
     for name in ("value", "share of the deviation"):
         table.add_column(name, justify="right")
     for name, value, share in found.parts(SHOWN):
-        table.add_row(escape(name), value, f"{share:+.3g}")
+        table.add_row(printable(name), printable(value), f"{share:+.3g}")
     return table
 
 

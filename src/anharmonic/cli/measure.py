@@ -24,6 +24,7 @@ from anharmonic.cli.options import (
     Radius,
     Reduction,
     Reference,
+    Resume,
     Rotations,
     Scale,
     Seed,
@@ -39,15 +40,14 @@ from anharmonic.cli.options import (
     scale_value,
     split,
 )
-from anharmonic.cli.show import progress_bar, show_scores, tell
-from anharmonic.errors import ModelError, SettingsError
+from anharmonic.cli.outputs import claim, finish, keeping, partial_of
+from anharmonic.cli.show import show_scores, tell
+from anharmonic.errors import SettingsError
 from anharmonic.meanvalue import gamma
 from anharmonic.offline import collect, plan
 from anharmonic.regions import points
-from anharmonic.scores import Scores
-from anharmonic.walks import Search
 
-__all__ = ["keep", "measure"]
+__all__ = ["measure"]
 
 measure = typer.Typer(
     invoke_without_command=True,
@@ -81,7 +81,7 @@ def run(
     processes: Processes = None,
     trust: Trust = False,
     out: Out = None,
-    resume: Annotated[Path | None, typer.Option(help="Unfinished scores to go on from.")] = None,
+    resume: Resume = None,
     as_json: Json = False,
 ) -> None:
     """Measure a model on data."""
@@ -89,35 +89,32 @@ def run(
         return
     if model is None or data is None:
         raise SettingsError("give --model and --data, or see: anharmonic gamma --help")
+    claim(out)
     asked = load(model, output, trust)
     table = points_data(data, columns, drop, reference)
-    try:
-        with progress_bar(quiet=as_json) as progress:
-            scores = gamma(
-                asked,
-                points(table, moving=split(moving)),
-                radius=radius_value(radius),
-                ball=ball,
-                directions=directions,
-                rotations=rotations,
-                reduction=number(reduction),
-                scale=scale_value(scale),
-                reference=reference_data(reference, columns, drop),
-                bounds=pair(bounds),
-                budget=budget,
-                tolerance=tolerance,
-                noise=noise,  # type: ignore[arg-type]
-                resume=None if resume is None else Scores.load(resume),
-                batch_size=batch_size,
-                seed=seed,
-                map=executor(threads, processes),
-                progress=progress,
-            )
-    except (ModelError, KeyboardInterrupt) as stop:
-        keep(getattr(stop, "partial", None), out)
-        raise
-    if out is not None:
-        scores.save(out)
+    with keeping(out):
+        scores = gamma(
+            asked,
+            points(table, moving=split(moving)),
+            radius=radius_value(radius),
+            ball=ball,
+            directions=directions,
+            rotations=rotations,
+            reduction=number(reduction),
+            scale=scale_value(scale),
+            reference=reference_data(reference, columns, drop),
+            bounds=pair(bounds),
+            budget=budget,
+            tolerance=tolerance,
+            noise=noise,  # type: ignore[arg-type]
+            resume=resume,
+            checkpoint=partial_of(out),
+            batch_size=batch_size,
+            seed=seed,
+            map=executor(threads, processes),
+            progress=not as_json,
+        )
+    finish(scores, out)
     show_scores(scores, as_json)
 
 
@@ -138,6 +135,7 @@ def plan_command(
     seed: Seed = 0,
 ) -> None:
     """Write every question for a model that runs elsewhere; answer them, then collect."""
+    claim(out)
     plan(
         points(points_data(data, columns, drop, reference), moving=split(moving)),
         out,
@@ -166,18 +164,8 @@ def collect_command(
     as_json: Json = False,
 ) -> None:
     """Turn the answers to a plan into the scores a direct run would have given."""
+    claim(out)
     scores = collect(queries, answers, output=number(output), reduction=number(reduction), say=tell)
     if out is not None:
         scores.save(out)
     show_scores(scores, as_json)
-
-
-def keep(partial: Scores | Search | None, out: Path | None) -> None:
-    """Save what was finished, and say how to go on."""
-    if partial is None or not partial.started:
-        return
-    if out is None:
-        tell("What was finished is lost: give --out to keep it next time.")
-        return
-    kept = partial.save(out.with_suffix(".partial.parquet"))
-    tell(f"What was finished is kept. Go on with: --resume {kept}")

@@ -10,9 +10,9 @@ import narwhals.stable.v1 as nw
 import numpy as np
 import typer
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
+from anharmonic import columns as named
 from anharmonic.cli.options import (
     Columns,
     Drop,
@@ -29,10 +29,11 @@ from anharmonic.cli.options import (
     radius_value,
     split,
 )
-from anharmonic.cli.show import command_line, plain, progress_bar, tell
-from anharmonic.columns import shown
+from anharmonic.cli.outputs import claim_page
+from anharmonic.cli.show import command_line, plain, printable, tell
 from anharmonic.files import read_data
 from anharmonic.monitor import Monitor, Replay, replay
+from anharmonic.progress import shown
 from anharmonic.report import write_replay
 
 __all__ = ["monitor"]
@@ -75,6 +76,7 @@ def replay_command(
     as_json: Json = False,
 ) -> None:
     """What a monitor would have raised on a recorded stream, when, and because of which points."""
+    claim_page(out)
     dropped = ",".join([*(split(drop) or []), *([time] if time else [])]) or None
     stream, known = read_data(file, tell), read_data(reference, tell)
     # Either may lack the label, and the reference the time.
@@ -92,8 +94,8 @@ def replay_command(
         directions=directions,
         seed=seed,
     )
-    tell(f"moving {shown(watching.sight.columns)}")
-    with progress_bar(quiet=as_json) as progress:
+    tell(f"moving {named.shown(watching.sight.columns)}")
+    with shown(not as_json) as progress:
         found = replay(
             watching,
             chosen(stream, columns, dropped, file, either),
@@ -127,7 +129,7 @@ def _show(found: Replay) -> None:
     blocks = ", ".join(f"{name} {block:,}" for name, block in found.blocks.items())
     console.print(
         f"{found.scored:,} of {len(found):,} points scored, {found.queries:,} queries; "
-        f"false alarms allowed: 1 per {found.rate:,.0f}; scores averaged: {escape(blocks)}"
+        f"false alarms allowed: 1 per {found.rate:,.0f}; scores averaged: {printable(blocks)}"
     )
     if not found.alarms:
         console.print("Nothing to raise.")
@@ -137,8 +139,8 @@ def _show(found: Replay) -> None:
         table.add_column(name, justify="left" if name in ("alarm", "segment") else "right")
     for alarm in found.alarms[:20]:
         table.add_row(
-            escape(f"{alarm.watched} {alarm.direction}"),
-            escape(alarm.segment or "all"),
+            printable(f"{alarm.watched} {alarm.direction}"),
+            printable(alarm.segment or "all"),
             f"{alarm.at:,}",
             f"{alarm.since:,}",
             f"{alarm.log_evidence:.1f} ≥ {alarm.threshold:.1f}",
@@ -149,4 +151,4 @@ def _show(found: Replay) -> None:
         console.print(f"the first alarm's worst rows: {rows}")
         named = [share.name for share in found.culprits[0].features[:3] if share.growth > 0]
         if named:
-            console.print(escape(f"features that bend more: {', '.join(named)}"))
+            console.print(printable(f"features that bend more: {', '.join(named)}"))

@@ -9,7 +9,6 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from anharmonic.ascent import StepArguments
@@ -40,7 +39,8 @@ from anharmonic.cli.options import (
     scale_value,
     split,
 )
-from anharmonic.cli.show import plain
+from anharmonic.cli.outputs import claim
+from anharmonic.cli.show import plain, printable
 from anharmonic.columns import remark
 from anharmonic.moments import Estimate
 from anharmonic.regions import points
@@ -98,6 +98,7 @@ def nstep_command(
     as_json: Json = False,
 ) -> None:
     """Tell how likely each decision is to last for some random steps."""
+    claim(out)
     asked = load(model, output, trust)
     region = points(points_data(data, columns, drop, reference), moving=split(moving))
     arguments: StepArguments = {
@@ -112,7 +113,13 @@ def nstep_command(
         "batch_size": batch_size,
     }
     scores = nstep_robustness(
-        asked, region, steps=steps, kind=kind.value, event=event.value, **arguments
+        asked,
+        region,
+        steps=steps,
+        kind=kind.value,
+        event=event.value,
+        progress=not as_json,
+        **arguments,
     )
     if out is not None:
         scores.save(out)
@@ -127,9 +134,9 @@ def nstep_command(
         return
     console = Console(highlight=False, soft_wrap=True)
     console.print(_table(scores))
-    console.print(escape(remark(scores.settings, always=True)), style="dim")
+    console.print(printable(remark(scores.settings, always=True)), style="dim")
     if checked is not None:
-        console.print(escape(repr(checked)))
+        console.print(printable(repr(checked)))
 
 
 def _least(scores: Scores) -> list[int]:
@@ -151,7 +158,7 @@ def _summary(scores: Scores, checked: Calibration | None) -> dict[str, Any]:
 def _table(scores: Scores) -> Table:
     known = scores.settings
     table = Table(
-        title=f"{scores.metric} of {escape(str(known['model']))} over {known['steps']} steps of "
+        title=f"{scores.metric} of {printable(str(known['model']))} over {known['steps']} steps of "
         f"radius {known['radius']:.4g}, {len(scores):,} points, {scores.queries:,} queries; "
         f"mean {Estimate(scores.mean, scores.error)}"
     )

@@ -32,6 +32,7 @@ __all__ = [
     "Drop",
     "Grid",
     "Json",
+    "Keep",
     "ModelOption",
     "Moving",
     "NamedModels",
@@ -44,6 +45,8 @@ __all__ = [
     "Radius",
     "Reduction",
     "Reference",
+    "Resume",
+    "ResumeFolder",
     "Rotations",
     "Scale",
     "Seed",
@@ -106,6 +109,13 @@ OutputOption = Annotated[
 Reduction = Annotated[str | None, typer.Option(help="norm, predicted, angle, or a column.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 Out = Annotated[Path | None, typer.Option(help="Write the scores here, as Parquet.")]
+Resume = Annotated[Path | None, typer.Option(help="Unfinished scores to go on from.")]
+Keep = Annotated[
+    Path | None, typer.Option(help="A folder to keep what is finished in, until all is.")
+]
+ResumeFolder = Annotated[
+    Path | None, typer.Option("--resume", help="The folder of an unfinished run to go on from.")
+]
 Count = Annotated[int | None, typer.Option(min=1, help="How many points; all if not told.")]
 Directions = Annotated[
     int | None, typer.Option(min=1, help="The most neighbours in one copy of the ball.")

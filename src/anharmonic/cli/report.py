@@ -21,6 +21,7 @@ from anharmonic.cli.options import (
     Radius,
     Reduction,
     Reference,
+    ResumeFolder,
     Rotations,
     Scale,
     Seed,
@@ -33,6 +34,7 @@ from anharmonic.cli.options import (
     scale_value,
     split,
 )
+from anharmonic.cli.outputs import claim_page, folder_of
 from anharmonic.cli.several import asked, explained
 from anharmonic.cli.show import command_line, tell
 from anharmonic.comparison import GammaArguments, compare, sweep
@@ -68,8 +70,13 @@ def report_command(
     moving: Moving = None,
     seed: Seed = 0,
     trust: Trust = False,
+    resume: ResumeFolder = None,
 ) -> None:
-    """Write one HTML file that needs nothing else: headline, tables, pictures, worst points."""
+    """Write one HTML file that needs nothing else: headline, tables, pictures, worst points.
+
+    What is finished is kept on the way, and --resume goes on from it.
+    """
+    claim_page(out)
     saved = [each.endswith(".parquet") for each in sources]
     if any(saved):
         if not all(saved) or sweeping:
@@ -95,39 +102,47 @@ def report_command(
         "reduction": number(reduction),
         "bounds": pair(bounds),
     }
-    found = compare(
-        given.models,
-        given.region,
-        region=region.value,
-        radius=radius_value(radius),
-        ball=ball,
-        scale=units,
-        reference=given.reference,
-        seed=seed,
-        **arguments,
-    )
-    swept = (
-        sweep(
+    with folder_of(out, None, resume) as folder:
+        inner = folder.within("sweep")
+        found = compare(
             given.models,
             given.region,
+            region=region.value,
+            radius=radius_value(radius),
             ball=ball,
             scale=units,
             reference=given.reference,
             seed=seed,
+            checkpoint=folder.path,
+            resume=folder.resume,
+            progress=True,
             **arguments,
         )
-        if sweeping
-        else None
-    )
-    report.write(
-        out,
-        found,
-        points=given.region,
-        sweep=swept,
-        contributions=explained(given, found),
-        title=title,
-        command=command_line(),
-    )
+        swept = (
+            sweep(
+                given.models,
+                given.region,
+                ball=ball,
+                scale=units,
+                reference=given.reference,
+                seed=seed,
+                checkpoint=inner.path,
+                resume=inner.resume,
+                progress=True,
+                **arguments,
+            )
+            if sweeping
+            else None
+        )
+        report.write(
+            out,
+            found,
+            points=given.region,
+            sweep=swept,
+            contributions=explained(given, found),
+            title=title,
+            command=command_line(),
+        )
     tell(f"{out} is written, {found.queries:,} queries.")
 
 

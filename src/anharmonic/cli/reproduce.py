@@ -10,11 +10,11 @@ from typing import Annotated, NamedTuple
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from anharmonic.cli.options import Json
-from anharmonic.cli.show import plain, tell
+from anharmonic.cli.outputs import claim
+from anharmonic.cli.show import plain, printable, tell
 from anharmonic.reproduce.page import Page, Section, prose
 
 __all__ = ["reproduce"]
@@ -116,12 +116,13 @@ def _run(
     data: Path | None = None,
     model: str | None = None,
 ) -> None:
+    claim(None if out is None else out / f"{name}.md", ())
     module, function = study.place.split(":")
     made = getattr(import_module(f"anharmonic.reproduce.{module}"), function)
     given = {"data": data, "model": model}
     needed = {name: each for name, each in given.items() if each is not None}
     with Console(stderr=True).status(f"{name} …") as status:
-        page: Page = made(seed=seed, tell=lambda line: status.update(escape(line)), **needed)
+        page: Page = made(seed=seed, tell=lambda line: status.update(printable(line)), **needed)
     if out is not None:
         tell(f"written: {page.write(out)}")
     if as_json:
@@ -152,22 +153,22 @@ def images(
 
 def _show(page: Page) -> None:
     console = Console(highlight=False)
-    console.print(f"[bold]{escape(page.title)}[/]\n")
-    console.print(f"The paper says: {escape(prose(page.claim))}\n", style="dim")
+    console.print(f"[bold]{printable(page.title)}[/]\n")
+    console.print(f"The paper says: {printable(prose(page.claim))}\n", style="dim")
     for section in page.sections:
         if section.tabular:
             console.print(_table(section))
     for line in page.verdict:
-        console.print(f"• {escape(prose(line))}")
+        console.print(f"• {printable(prose(line))}")
     console.print(f"{page.queries:,} queries, seed {page.seed}", style="dim")
 
 
 def _table(section: Section) -> Table:
     headings, cells = section.table()
-    table = Table(title=escape(section.title))
+    table = Table(title=printable(section.title))
     for heading in headings:
         words = heading in ("case", "paper", "remark")
         table.add_column(heading, justify="left" if words else "right")
     for line in cells:
-        table.add_row(*(escape(cell) for cell in line))
+        table.add_row(*(printable(cell) for cell in line))
     return table

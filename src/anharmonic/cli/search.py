@@ -10,11 +10,9 @@ from typing import Annotated
 import numpy as np
 import typer
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from anharmonic.ascent import adversarial_search
-from anharmonic.cli.measure import keep
 from anharmonic.cli.options import (
     Ball,
     BatchSize,
@@ -40,9 +38,10 @@ from anharmonic.cli.options import (
     scale_value,
     split,
 )
-from anharmonic.cli.show import plain, progress_bar
+from anharmonic.cli.outputs import claim, finish, keeping, partial_of
+from anharmonic.cli.show import plain, printable
 from anharmonic.columns import remark
-from anharmonic.errors import ModelError, SettingsError
+from anharmonic.errors import SettingsError
 from anharmonic.regions import points
 from anharmonic.walks import Search
 
@@ -89,44 +88,42 @@ def search_command(
     climbs = climb or [Way.margin]
     if resume is not None and len(climbs) > 1:
         raise SettingsError("--resume goes on with one --climb: give the one it was made with")
+    for each in climbs:
+        claim(_target(out, each, len(climbs)))
     asked = load(model, output, trust)
     region = points(points_data(data, columns, drop, reference), moving=split(moving))
     found: list[Search] = []
     for each in climbs:
         target = _target(out, each, len(climbs))
-        try:
-            with progress_bar(quiet=as_json) as progress:
-                search = adversarial_search(
-                    asked,
-                    region,
-                    radius=radius_value(radius),
-                    steps=steps,
-                    ball=ball,
-                    directions=directions,
-                    climb=each.value,
-                    bounds=pair(bounds),
-                    grid=grid,
-                    budget=budget,
-                    stop=stop,
-                    scale=scale_value(scale),
-                    reference=reference_data(reference, columns, drop),
-                    resume=None if resume is None else Search.load(resume),
-                    seed=seed,
-                    progress=progress,
-                    batch_size=batch_size,
-                )
-        except (ModelError, KeyboardInterrupt) as stopped:
-            keep(getattr(stopped, "partial", None), target)
-            raise
-        if target is not None:
-            search.save(target)
+        with keeping(target):
+            search = adversarial_search(
+                asked,
+                region,
+                radius=radius_value(radius),
+                steps=steps,
+                ball=ball,
+                directions=directions,
+                climb=each.value,
+                bounds=pair(bounds),
+                grid=grid,
+                budget=budget,
+                stop=stop,
+                scale=scale_value(scale),
+                reference=reference_data(reference, columns, drop),
+                resume=resume,
+                checkpoint=partial_of(target),
+                seed=seed,
+                progress=not as_json,
+                batch_size=batch_size,
+            )
+        finish(search, target)
         found.append(search)
     if as_json:
         print(json.dumps(plain([each.summary() for each in found])))
         return
     console = Console(highlight=False)
     console.print(_table(found))
-    console.print(escape(remark(found[0].settings, always=True)), soft_wrap=True, style="dim")
+    console.print(printable(remark(found[0].settings, always=True)), soft_wrap=True, style="dim")
 
 
 def _target(out: Path | None, climb: Way, many: int) -> Path | None:
@@ -137,7 +134,7 @@ def _target(out: Path | None, climb: Way, many: int) -> Path | None:
 def _table(found: list[Search]) -> Table:
     settings = found[0].settings
     table = Table(
-        title=f"flips of {escape(str(settings['model']))} in {settings['steps']} steps of radius "
+        title=f"flips of {printable(settings['model'])} in {settings['steps']} steps of radius "
         f"{settings['radius']:.4g}, {len(found[0]):,} points"
     )
     table.add_column("climb")

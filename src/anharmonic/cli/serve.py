@@ -23,6 +23,7 @@ from anharmonic.cli.options import (
     radius_value,
     split,
 )
+from anharmonic.cli.outputs import claim
 from anharmonic.cli.show import tell
 from anharmonic.columns import shown
 from anharmonic.errors import MissingExtra
@@ -120,6 +121,7 @@ def export_command(
 ) -> None:
     """Write what a service has kept to a Parquet file."""
     service = service_room()
+    claim(out)
     with closing(service.Store(store)) as kept:
         many = service.export(kept, out, split(columns) or (), monitor)
     tell(f"{many:,} events are in {out}")

@@ -6,22 +6,19 @@ import json
 import math
 import shlex
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.table import Table
-from rich.text import Text
 
 from anharmonic.columns import told
+from anharmonic.llm.visible import visible
 from anharmonic.moments import Estimate
 from anharmonic.scores import Scores
 
-__all__ = ["command_line", "complain", "plain", "progress_bar", "show_scores", "tell"]
+__all__ = ["command_line", "complain", "plain", "printable", "show_scores", "tell"]
 
 WORST = 5
 
@@ -33,38 +30,21 @@ def command_line() -> str:
 
 def complain(problem: Exception) -> None:
     """What went wrong, in one line on standard error."""
-    tell(str(problem), "[bold red]anharmonic:[/] ")
+    tell(" ".join(str(problem).split()), "[bold red]anharmonic:[/] ")
 
 
 def tell(message: str, before: str = "") -> None:
     """A line on standard error, beside whatever goes to standard output."""
-    # The message is not markup: 'anharmonic[onnx]' must reach the reader whole.
-    Console(stderr=True, highlight=False, soft_wrap=True).print(before + escape(message))
+    Console(stderr=True, highlight=False, soft_wrap=True).print(before + printable(message))
 
 
-class _Rate(ProgressColumn):
-    def render(self, task: Task) -> Text:
-        passed = task.finished_time or task.elapsed
-        return Text(f"{task.completed / passed:,.0f} queries/s" if passed else "")
+def printable(text: object) -> str:
+    r"""Somebody's text as it is: no markup ('anharmonic[onnx]' stays whole), no control codes.
 
-
-@contextmanager
-def progress_bar(quiet: bool) -> Iterator[Callable[[int, int], None]]:
-    """A bar on standard error with queries a second and time left."""
-    columns = (
-        TextColumn("measuring"),
-        BarColumn(),
-        TextColumn("{task.completed:,.0f} of {task.total:,.0f}"),
-        _Rate(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), disable=quiet) as bar:
-        task = bar.add_task("measuring", total=1)
-
-        def update(done: int, expected: int) -> None:
-            bar.update(task, completed=done, total=expected)
-
-        yield update
+    >>> print(printable("[/x] \x1b[2J"))
+    \[/x] ␛[2J
+    """
+    return escape(visible(str(text), lines=True))
 
 
 def show_scores(scores: Scores, as_json: bool) -> None:
@@ -80,7 +60,8 @@ def show_scores(scores: Scores, as_json: bool) -> None:
 def _headline(scores: Scores) -> Table:
     settings = scores.settings
     low, high = scores.interval()
-    table = Table(title=f"{scores.metric} of {settings.get('model', 'a model')}", show_header=False)
+    name = printable(settings.get("model", "a model"))
+    table = Table(title=f"{scores.metric} of {name}", show_header=False)
     table.add_column(style="bold")
     table.add_column()
     table.add_row(f"mean {scores.metric}", str(Estimate(scores.mean, scores.error)))
@@ -93,7 +74,7 @@ def _headline(scores: Scores) -> Table:
     table.add_row("radius", _radius(settings))
     table.add_row("ball", f"{settings.get('ball')}, {settings.get('rotations')} rotations")
     for name, names in told(settings).items():
-        table.add_row(name, escape(names))
+        table.add_row(name, printable(names))
     if settings.get("noise"):
         table.add_row("the model's own noise", f"{settings['noise']:.2g} (in the errors)")
     if "clipped" in settings:

@@ -10,7 +10,6 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from anharmonic import report
@@ -29,7 +28,8 @@ from anharmonic.cli.options import (
     points_data,
     scale_value,
 )
-from anharmonic.cli.show import command_line, plain, tell
+from anharmonic.cli.outputs import claim, claim_page
+from anharmonic.cli.show import command_line, plain, printable, tell
 from anharmonic.errors import SettingsError
 from anharmonic.spectral import SpadeScores, guide, spade
 
@@ -70,6 +70,8 @@ def spade_command(
 ) -> None:
     """How far a model pulls apart what is close: the SPADE score, and the most fragile points."""
     sizes = _sizes(shape)
+    claim(out)
+    claim_page(html)
     if output_columns is None and inputs is not None and inputs == outputs:
         raise SettingsError(
             "--inputs and --outputs are the same file, which would score 1 whatever it holds: "
@@ -146,11 +148,11 @@ def _show(scores: SpadeScores, as_json: bool) -> None:
         print(json.dumps(plain(scores.summary())))
         return
     console = Console()
-    table = Table(title=f"SPADE of {escape(scores.settings['model'])}", show_header=False)
+    table = Table(title=f"SPADE of {printable(scores.settings['model'])}", show_header=False)
     table.add_column(style="bold")
     table.add_column()
     for name, fact in scores.facts().items():
-        table.add_row(name, fact)
+        table.add_row(name, printable(fact))
     for name, seconds in scores.settings["seconds"].items():
         table.add_row(f"  {name}", f"{seconds:.2f}")
     console.print(table)

@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from anharmonic.cli.options import (
@@ -17,12 +16,14 @@ from anharmonic.cli.options import (
     Directions,
     Drop,
     Json,
+    Keep,
     Moving,
     NamedModels,
     OutputOption,
     Points,
     Reduction,
     Reference,
+    ResumeFolder,
     Rotations,
     Scale,
     Seed,
@@ -32,8 +33,9 @@ from anharmonic.cli.options import (
     pair,
     scale_value,
 )
+from anharmonic.cli.outputs import folder_of
 from anharmonic.cli.several import asked
-from anharmonic.cli.show import plain
+from anharmonic.cli.show import plain, printable
 from anharmonic.columns import remark
 from anharmonic.comparison import Sweep, sweep
 from anharmonic.moments import Estimate
@@ -58,9 +60,14 @@ def sweep_command(
     moving: Moving = None,
     seed: Seed = 0,
     trust: Trust = False,
+    keep: Keep = None,
+    resume: ResumeFolder = None,
     as_json: Json = False,
 ) -> None:
-    """Measure at several radii, and recommend one."""
+    """Measure at several radii, and recommend one.
+
+    With --keep, what is finished is kept on the way, and --resume goes on from it.
+    """
     given = asked(
         models,
         data,
@@ -71,19 +78,27 @@ def sweep_command(
         drop=drop,
         moving=moving,
     )
-    found = sweep(
-        given.models,
-        given.region,
-        numbers(radii, "--radii"),
-        ball=ball,
-        scale=scale_value(scale),
-        reference=given.reference,
-        seed=seed,
-        directions=directions,
-        rotations=rotations,
-        reduction=number(reduction),
-        bounds=pair(bounds),
-    )
+    with folder_of(None, keep, resume) as folder:
+        found = sweep(
+            given.models,
+            given.region,
+            numbers(radii, "--radii"),
+            ball=ball,
+            scale=scale_value(scale),
+            reference=given.reference,
+            seed=seed,
+            directions=directions,
+            rotations=rotations,
+            reduction=number(reduction),
+            bounds=pair(bounds),
+            checkpoint=folder.path,
+            resume=folder.resume,
+            progress=not as_json,
+        )
+        _show(found, as_json)
+
+
+def _show(found: Sweep, as_json: bool) -> None:
     if as_json:
         print(json.dumps(plain(_summary(found))))
         return
@@ -91,8 +106,8 @@ def sweep_command(
     console = Console(highlight=False)
     console.print(_table(found))
     first = next(iter(found.comparisons[0].scores.values()))
-    console.print(escape(remark(first.settings, always=True)), soft_wrap=True, style="dim")
-    console.print(f"Recommended radius: {radius:.4g}, {escape(why)}.")
+    console.print(printable(remark(first.settings, always=True)), soft_wrap=True, style="dim")
+    console.print(f"Recommended radius: {radius:.4g}, {printable(why)}.")
     if len(found.names) > 1 and not found.steady:
         console.print("Models really change places between radii: say which radius you ranked at.")
 
@@ -101,7 +116,7 @@ def _table(found: Sweep) -> Table:
     table = Table(title=f"gamma against the radius, {found.queries:,} queries")
     table.add_column(f"radius, {found.unit}", justify="right")
     for name in found.names:
-        table.add_column(escape(name), justify="right")
+        table.add_column(printable(name), justify="right")
     for radius, each in zip(found.radii, found.comparisons, strict=True):
         cells = [
             str(Estimate(each.scores[name].mean, each.scores[name].error)) for name in found.names

@@ -7,10 +7,12 @@ from typing import Any, Literal, TypedDict, Unpack
 
 import numpy as np
 
+from anharmonic.checkpoints import Folder, PathLike
 from anharmonic.comparison.result import Comparison
 from anharmonic.errors import SettingsError
-from anharmonic.meanvalue import Progress, gamma
+from anharmonic.meanvalue import gamma
 from anharmonic.models import as_model
+from anharmonic.progress import Progress, parts, shown
 from anharmonic.protocols import Map, Model
 from anharmonic.randomness import generator
 from anharmonic.reductions import Reduction
@@ -37,7 +39,6 @@ class GammaArguments(TypedDict, total=False):
     noise: Literal["include", "refuse", "ignore"]
     batch_size: int | None
     map: Map
-    progress: Progress | None
 
 
 def compare(
@@ -54,6 +55,9 @@ def compare(
     equivalence: float = 0.10,
     seed: int = 0,
     measure: Measure = gamma,
+    checkpoint: PathLike | None = None,
+    resume: PathLike | None = None,
+    progress: Progress = None,
     **arguments: Unpack[GammaArguments],
 ) -> Comparison:
     """Gamma of several models on the same points with the same directions.
@@ -73,6 +77,9 @@ def compare(
 
     `measure` is `gamma`, `clever`, one of `baselines`, or any of them with arguments of its own
     filled in (`functools.partial`); the ball is gamma's alone.
+
+    `checkpoint` is a folder to keep each model's scores in, every few seconds; `resume=` that
+    folder goes on where a run was stopped. `progress=True` shows one bar for all models.
 
     >>> import numpy as np
     >>> points = np.random.default_rng(0).normal(size=(200, 3))
@@ -94,16 +101,24 @@ def compare(
     reach, _ = radius_of(radius, known, units, seed)
 
     given: dict[str, Any] = {**arguments, "ball": ball} if measure is gamma else {**arguments}
-
-    def measured(where: Region) -> dict[str, Scores]:
-        return {
-            name: measure(model, where, radius=reach, scale=units, seed=seed, **given)
-            for name, model in models.items()
-        }
-
+    if measure is not gamma and (checkpoint is not None or resume is not None):
+        raise SettingsError("checkpoint= and resume= are gamma's: leave them out with measure=")
+    folder = Folder(checkpoint, resume)
     second = region == "auto" and reference is not None and _askable(known, place, asked)
-    familiar = measured(_some(known, len(place), seed)) if second else {}
-    return Comparison(measured(place), level, familiar, equivalence)
+
+    def measured(where: Region, what: str) -> dict[str, Scores]:
+        found = {}
+        for name, model in models.items():
+            own = given | folder.arguments(what, name)
+            if (tell := next(tells)) is not None:
+                own["progress"] = tell
+            found[name] = measure(model, where, radius=reach, scale=units, seed=seed, **own)
+        return found
+
+    with shown(progress) as tell_all:
+        tells = parts(tell_all, len(models) * (2 if second else 1))
+        familiar = measured(_some(known, len(place), seed), "reference") if second else {}
+        return Comparison(measured(place, "points"), level, familiar, equivalence)
 
 
 def _checked(models: Any, level: float, equivalence: float) -> None:

@@ -9,12 +9,14 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from anharmonic.checkpoints import Folder, PathLike
 from anharmonic.columns import remark
 from anharmonic.comparison.comparing import GammaArguments, compare
 from anharmonic.comparison.result import Comparison
 from anharmonic.errors import SettingsError
 from anharmonic.models import as_model
 from anharmonic.moments import Estimate
+from anharmonic.progress import Progress, parts, shown
 from anharmonic.protocols import Floats
 from anharmonic.regions import as_region
 from anharmonic.scaling import nearest_distance, scaled
@@ -136,12 +138,16 @@ def sweep(
     moving: Sequence[str | int] | None = None,
     level: float = 0.95,
     seed: int = 0,
+    checkpoint: PathLike | None = None,
+    resume: PathLike | None = None,
+    progress: Progress = None,
     **arguments: Unpack[GammaArguments],
 ) -> Sweep:
     """Gamma of one model, or a dictionary of them, at several radii.
 
     `radii` are in scaled units; by default from a sixteenth to twice the median distance
-    between nearest neighbours in the reference or the points.
+    between nearest neighbours in the reference or the points. `checkpoint`, `resume` and
+    `progress` are those of `compare`.
     """
     named = models if isinstance(models, Mapping) else {"model": models}
     asked = [as_model(model) for model in named.values()]
@@ -154,9 +160,10 @@ def sweep(
     if not len(radii):
         raise SettingsError("there are no radii to sweep: give some, or leave them out")
     ordered = tuple(sorted(float(radius) for radius in radii))
-    return Sweep(
-        ordered,
-        tuple(
+    folder = Folder(checkpoint, resume)
+    inners = [folder.within(f"radius {radius!r}") for radius in ordered]
+    with shown(progress) as tell:
+        found = tuple(
             compare(
                 named,
                 region,
@@ -166,8 +173,11 @@ def sweep(
                 scale=units,
                 level=level,
                 seed=seed,
+                checkpoint=inner.path,
+                resume=inner.resume,
+                progress=each,
                 **arguments,
             )
-            for radius in ordered
-        ),
-    )
+            for radius, inner, each in zip(ordered, inners, parts(tell, len(ordered)), strict=True)
+        )
+    return Sweep(ordered, found)

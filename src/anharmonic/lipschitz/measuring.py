@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -20,6 +20,7 @@ from anharmonic.lipschitz.sampling import norm_of, typical_radius
 from anharmonic.lipschitz.slopes import Duel, Gradients, slopes_of
 from anharmonic.lipschitz.weibull import level
 from anharmonic.margins import by_class, labels_of
+from anharmonic.progress import Progress, shown
 from anharmonic.protocols import Floats, Integers
 from anharmonic.regions import as_region
 from anharmonic.scaling import limits, radius_of, scaled
@@ -46,7 +47,7 @@ def clever(
     count: int | None = None,
     batch_size: int | None = None,
     seed: int = 0,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress = None,
 ) -> CleverScores:
     """CLEVER: an estimated lower bound on the distance of any attack, at every point.
 
@@ -65,6 +66,7 @@ def clever(
       after so many. The rest hold NaN.
     - `output`, `scale`, `reference`, `moving`, `bounds` as in `gamma`. Ask for logits: saturated
       probabilities have no slope.
+    - `progress`: True shows a bar; a function is called with samples taken and samples in all.
 
     >>> import numpy as np
     >>> weights = np.array([[3.0, 4.0], [0.0, 0.0]])
@@ -96,7 +98,8 @@ def clever(
     pool = Pool(
         question, slopes, size, reach * units, limits(bounds, region), blocks, block_size, seed
     )
-    found = pool.maxima(chosen, duel, progress)
+    with shown(progress) as tell:
+        found = pool.maxima(chosen, duel, tell)
     sloping = (duel.targets >= 0) & (found.slopes.max(axis=2) > 0)
     jumps = pool.jumps(chosen, duel, found, sloping)
     bent = sloping & ~jumps & ~level(found.slopes)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from anharmonic.errors import NoGradient
+from anharmonic.errors import AnharmonicError, MeasurementStopped, NoGradient
 from anharmonic.models.predictor import Chain, Predictor
 from anharmonic.models.torch import Forward, placed_on
 from anharmonic.protocols import Array, Model, Pull, Pullback
@@ -54,7 +54,12 @@ class TorchPullback:
             tried = points.device.type == "cpu"
             self.native = self._quicker_without(points[:64]) if tried else {}
         with _hooked(self.native, self._told):
-            outputs = self.predict(points)
+            try:
+                outputs = self.predict(points)
+            except AnharmonicError:
+                raise
+            except Exception as problem:
+                raise MeasurementStopped.because(problem) from problem
         outputs = outputs[:, None] if outputs.ndim == 1 else outputs
         if not outputs.requires_grad:
             raise NoGradient(

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from anharmonic.comparison import Comparison, Sweep
 from anharmonic.explanation import Contributions
+from anharmonic.extras import require
 from anharmonic.files import whole_file
 from anharmonic.plots.named import Several, measured_region, named
 from anharmonic.plots.points import WorstPoint, worst
@@ -53,6 +54,7 @@ def write(
 
     Points are aggregated, never embedded: a million of them take no more room than a thousand.
     """
+    require("report")
     models = named(scores)
     alike = not unlike(models)
     given = scores if isinstance(scores, Comparison) else Comparison(models)

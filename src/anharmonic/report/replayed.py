@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from anharmonic.extras import require
 from anharmonic.files import whole_file
 from anharmonic.moments import Estimate, Moments
 from anharmonic.monitor import Alarm, Culprits, Replay
@@ -50,6 +51,7 @@ def write_replay(
     command: str | None = None,
 ) -> Path:
     """Write one self-contained HTML file and return its path."""
+    require("report")
     pictures = [section_of("evidence", [evidence_curve(replay)])]
     pictures += [
         section_of(f"score-{place}", [score_curve(replay, name)])

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from anharmonic.errors import SettingsError
+from anharmonic.extras import require
 from anharmonic.files import whole_file
 from anharmonic.moments import Estimate
 from anharmonic.plots.images import is_image, png
@@ -85,6 +86,7 @@ def write_spade(
       fragile points; only those are embedded.
     - `shape`: of the images that points are, such as (28, 28); arrays (points, 28, 28) have it.
     """
+    require("report")
     name = str(scores.settings["model"])
     own = tuple(getattr(points, "shape", ()))[1:]
     shape = own if shape is None and len(own) > 1 and is_image(own) else shape

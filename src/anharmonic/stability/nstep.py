@@ -10,6 +10,7 @@ from scipy.special import log_ndtr, ndtr
 from anharmonic.ascent import StepArguments, set_out
 from anharmonic.errors import SettingsError
 from anharmonic.margins import of_classes, probabilities_of
+from anharmonic.progress import Progress, shown
 from anharmonic.protocols import Floats
 from anharmonic.scores import Scores
 from anharmonic.stability.surroundings import Surroundings, surroundings, walked
@@ -32,6 +33,7 @@ def nstep_robustness(
     steps: int = 25,
     kind: Kind = "walks",
     event: Event = "end",
+    progress: Progress = None,
     **arguments: Unpack[StepArguments],
 ) -> Scores:
     """How likely a decision is to survive `steps` random steps, at `directions`+1 queries.
@@ -55,7 +57,8 @@ def nstep_robustness(
 
     Errors come from the random directions or walks (a jackknife). A ball that is taken whole leaves
     none to "paper"; to "drift" it leaves what extrapolating errs by, which one step cannot know:
-    errors are NaN then. Other arguments are those of `adversarial_search`.
+    errors are NaN then. `progress=True` shows a bar. Other arguments are those of
+    `adversarial_search`.
 
     >>> slope = lambda x: np.stack([x[:, 0], -x[:, 0]], axis=1)
     >>> at = np.array([[0.0, 0.0], [0.5, 0.0]])
@@ -71,7 +74,12 @@ def nstep_robustness(
     if walking and event == "ever":
         raise SettingsError("walks are asked for at their ends alone: event='ever' takes 'drift'")
     climber, facts = set_out(model, points, "random" if walking else "margin", **arguments)
-    found = walked(climber, steps, facts["directions"]) if walking else surroundings(climber)
+    with shown(progress) as tell:
+        found = (
+            walked(climber, steps, facts["directions"], tell)
+            if walking
+            else surroundings(climber, tell)
+        )
     outputs = found.margins
     if kind == "paper":
         values, errors, signed, outputs = _paper(found, steps, climber.question.model.kind)

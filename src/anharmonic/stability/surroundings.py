@@ -12,6 +12,7 @@ from anharmonic.ascent.steps import blocks
 from anharmonic.deviation import placed
 from anharmonic.errors import SettingsError
 from anharmonic.margins import labels_of, margins_of, of_classes
+from anharmonic.progress import Telling
 from anharmonic.protocols import Array, Floats, Integers
 
 __all__ = ["Surroundings", "surroundings", "walked"]
@@ -45,7 +46,7 @@ class Surroundings(NamedTuple):
         return -pairs.mean(axis=1), error
 
 
-def surroundings(climber: Climber) -> Surroundings:
+def surroundings(climber: Climber, tell: Telling | None = None) -> Surroundings:
     """Ask for every point and its neighbours: one query more than the ball has directions."""
     stride = climber.stride
     if stride.ball.fresh and stride.half < 3:
@@ -57,10 +58,10 @@ def surroundings(climber: Climber) -> Surroundings:
     def neighbours(start: Array, rows: Integers, low: int, high: int) -> Array:
         return stride.neighbours(start, rows, TURN, low, high)
 
-    return _collected(climber, stride.half, climber.sides, neighbours, stride.ball.fresh)
+    return _collected(climber, stride.half, climber.sides, neighbours, stride.ball.fresh, tell)
 
 
-def walked(climber: Climber, steps: int, walks: int) -> Surroundings:
+def walked(climber: Climber, steps: int, walks: int, tell: Telling | None = None) -> Surroundings:
     """Ask for every point and for where some random walks of `steps` end, not on the way.
 
     One query more than there are `walks`: however long, a walk costs one.
@@ -79,20 +80,26 @@ def walked(climber: Climber, steps: int, walks: int) -> Surroundings:
             position, _ = climber.stride.anywhere(position, drawn, 2 * number + TURN)
         return position.reshape((many, each, start.shape[1]))
 
-    return _collected(climber, walks, 1, ends, True)
+    return _collected(climber, walks, 1, ends, True, tell)
 
 
 Ends = Callable[[Array, Integers, int, int], Array]
 """From starts (rows, n), rows, and which directions or walks: where they lead, (rows, each, n)."""
 
 
-def _collected(climber: Climber, count: int, sides: int, ends: Ends, drawn: bool) -> Surroundings:
+def _collected(
+    climber: Climber, count: int, sides: int, ends: Ends, drawn: bool, tell: Telling | None
+) -> Surroundings:
     """As many rows at a time as fit in memory with all that is around them."""
     every, each = np.arange(len(climber.question.region)), max(1, climber.chunk // (sides * count))
-    parts = [_some(climber, rows, count, sides, ends) for rows in blocks(every, each)]
+    parts, cost = [], sides * count + 1
+    for rows in blocks(every, each):
+        parts.append(_some(climber, rows, count, sides, ends))
+        if tell is not None:
+            tell((int(rows[-1]) + 1) * cost, len(every) * cost)
     outputs, changes, own = (np.concatenate(each) for each in zip(*parts, strict=True))
     labels = labels_of(outputs)
-    queries = len(labels) * (sides * count + 1)
+    queries = len(labels) * cost
     return Surroundings(outputs, labels, margins_of(outputs, labels), changes, own, drawn, queries)
 
 

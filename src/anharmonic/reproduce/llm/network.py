@@ -132,7 +132,7 @@ def opened(path: Path) -> GGUFReader:
     try:
         from gguf import GGUFReader
     except ImportError:
-        raise MissingExtra("gguf", "study") from None
+        raise MissingExtra("gguf", "gguf") from None
     return GGUFReader(path)
 
 
