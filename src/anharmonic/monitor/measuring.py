@@ -19,6 +19,7 @@ from anharmonic.errors import OutputError, PointsError, SettingsError
 from anharmonic.margins import by_class, labels_of, margins_of, of_classes, probabilities_of
 from anharmonic.meanvalue import gamma
 from anharmonic.protocols import Ball, Floats, Model
+from anharmonic.randomness import generator
 from anharmonic.reductions import Reduction
 from anharmonic.regions import Region
 from anharmonic.regions import points as as_points
@@ -140,7 +141,7 @@ def settled(
     if isinstance(reference, Region):
         raise PointsError("give the reference's points themselves, and moving= for what may move")
     region = as_points(reference, moving)
-    few = np.sort(np.random.default_rng((seed, 72)).permutation(len(region))[:PROBED])
+    few = np.sort(generator(seed, 72).permutation(len(region))[:PROBED])
     known = gamma(
         asked,
         region.rows(few),

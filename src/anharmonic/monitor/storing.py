@@ -14,6 +14,7 @@ from anharmonic.files import whole_file
 from anharmonic.moments import Estimate
 from anharmonic.monitor.bets import Bets
 from anharmonic.monitor.channels import Channels
+from anharmonic.monitor.dependence import dependence_of, why_no_promise
 from anharmonic.monitor.detector import Evidence
 from anharmonic.monitor.measuring import Sight, Watch, Watched, chosen_watch
 from anharmonic.monitor.packing import FORMAT, own, read, written
@@ -78,6 +79,7 @@ def _settings(monitor: Monitor, ball: balls.Directions) -> dict[str, Any]:
                 "name": list(name),
                 "rate": own(channel).rate,
                 "block": own(channel).block,
+                "unpromised": own(channel).unpromised,
                 "signs": [bets.sign for bets in own(channel).bets],
             }
             for name, channel in monitor.channels.items()
@@ -115,7 +117,12 @@ def load(path: str | os.PathLike[str], model: Any, watch: Watch | None) -> tuple
             for way, sign in enumerate(each["signs"])
         ]
         watched, segment = each["name"]
-        channels[watched, segment] = Evidence.of(bets, each["rate"], each["block"])
+        unpromised = each.get("unpromised")
+        if "unpromised" not in each:
+            # Before 0.2 blocks could be too short, and nobody asked.
+            scores = arrays[f"reference.{watched}"]
+            unpromised = why_no_promise(dependence_of(scores), len(scores), each["block"])
+        channels[watched, segment] = Evidence.of(bets, each["rate"], each["block"], unpromised)
     parts: Parts = {
         "sight": _sight(about, arrays, model),
         "watch": things,

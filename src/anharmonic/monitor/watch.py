@@ -46,8 +46,11 @@ class Monitor(Weighing):
       mapping of names to them. Each has evidence of its own.
     - `false_alarms`: how many are allowed, among scored points: "1 per 100000" means that
       P(alarm within T scored points) ≤ T/100000 while nothing changes, with everything that
-      is watched taken together. It rests on bounds from the reference: those of one `Key`
-      hold together with `confidence`.
+      is watched taken together. It rests on bounds from the reference: all of them hold
+      together with `confidence`.
+    - `promise`: where the reference's own order shows that scores depend on each other over more
+      than it can speak for, no rate can be promised. That is an error, which says how many points
+      are needed; False goes on without, and says so in `promise`, in `repr` and with each alarm.
     - `segment`: a column, or a function from points to labels. Segments share one allowance,
       all traffic has another.
     - `score`: how much is scored: a fraction, "5000 queries per second", "20% of the time".
@@ -84,6 +87,7 @@ class Monitor(Weighing):
         seed: int = 0,
         confidence: float = 0.9,
         block: int | Literal["auto"] = "auto",
+        promise: bool = True,
         detector: Literal["evidence"] | DetectorFactory = "evidence",
         directions: int = 16,
         moving: Sequence[str | int] | None = None,
@@ -116,7 +120,9 @@ class Monitor(Weighing):
             sight=sight,
             watch=watched,
             reference=scores,
-            channels=fitted_channels(scores, labels, rate, confidence, block, detector, seed),
+            channels=fitted_channels(
+                scores, labels, rate, confidence, block, detector, seed, promise
+            ),
             rate=rate,
             segment=segment,
             score=score,
@@ -232,6 +238,8 @@ class Monitor(Weighing):
             "score": self.score,
             "segments": list(self.segments),
             "blocks": {str(name): block for name, block in self.blocks.items()},
+            "promise": self.promise,
+            "promised": self.promised,
             "seed": self.seed,
         }
 
@@ -252,5 +260,5 @@ class Monitor(Weighing):
         state = f"{len(self._raised)} alarms" if self._raised else "quiet"
         return (
             f"<monitor of {', '.join(self.watch)}: {state}, {self.scored:,} of {self.seen:,} "
-            f"points scored, {self.queries:,} queries>"
+            f"points scored, {self.queries:,} queries; {self.promise}>"
         )

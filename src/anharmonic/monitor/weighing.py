@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -12,8 +13,8 @@ from numpy.typing import NDArray
 from anharmonic.errors import PointsError, SettingsError
 from anharmonic.monitor import packing
 from anharmonic.monitor.alarms import Alarm, Key, Observation
-from anharmonic.monitor.bets import FEWEST
 from anharmonic.monitor.channels import Channels, DetectorFactory, OneByOne
+from anharmonic.monitor.dependence import FEWEST
 from anharmonic.monitor.detector import Evidence
 from anharmonic.monitor.memory import Memory
 from anharmonic.protocols import Floats
@@ -79,6 +80,19 @@ class Weighing:
         return {name: getattr(channel, "block", 1) for name, channel in self.channels.items()}
 
     @property
+    def promised(self) -> bool:
+        """Whether a rate of false alarms is."""
+        return all(channel.unpromised is None for channel in self.channels.values())
+
+    @property
+    def promise(self) -> str:
+        """What is promised of false alarms, or why nothing is."""
+        for channel in self.channels.values():
+            if channel.unpromised is not None:
+                return channel.unpromised
+        return f"at most 1 false alarm per {self.rate:,.0f} scored points"
+
+    @property
     def _shift(self) -> float:
         """Evidence is told in units in which every line is the rate."""
         return float(np.log(_shares(self.channels)))
@@ -113,6 +127,7 @@ class Weighing:
                 alarm = Alarm(
                     *(watched, segment, each.direction, each.at, each.since),
                     *(each.log_evidence - self._shift, self.threshold),
+                    remark=channel.unpromised or "",
                 )
                 if alarm.key not in self._raised:
                     self._raised[alarm.key] = alarm
@@ -175,8 +190,13 @@ def fitted_channels(
     block: int | str,
     detector: str | DetectorFactory,
     seed: int,
+    promise: bool = True,
 ) -> Channels:
-    """A channel for everything watched, in all traffic and in each segment that is large enough."""
+    """A channel for everything watched, in all traffic and in each segment that is large enough.
+
+    All their bounds hold together with `confidence`. A segment for which nothing can be promised
+    is not watched by itself, unless without a promise.
+    """
     parts: dict[tuple[str, str | None], Floats] = {}
     for watched, scores in reference.items():
         parts[watched, None] = scores
@@ -187,8 +207,32 @@ def fitted_channels(
         return {name: OneByOne(detector, scores) for name, scores in parts.items()}
     if detector != "evidence":
         raise SettingsError(f'detector {detector!r}: "evidence", or a function that makes one')
-    share = _shares(parts)
+    share, wrong = _shares(parts), _errors(parts, 1 - confidence)
+    channels: Channels = {}
+    for (watched, segment), scores in parts.items():
+        channel = Evidence(
+            scores,
+            rate * share,
+            block=block,
+            confidence=1 - wrong[watched, segment],
+            promise=promise and segment is None,
+            seed=seed,
+        )
+        if promise and channel.unpromised is not None:
+            words = f"{segment} is not watched by itself ({watched}): {channel.unpromised}"
+            warnings.warn(words, stacklevel=3)
+        else:
+            channels[watched, segment] = channel
+    return channels
+
+
+def _errors(
+    parts: Iterable[tuple[str, str | None]], error: float
+) -> dict[tuple[str, str | None], float]:
+    """Each part's share of the chance that a bound is wrong: all traffic's is half, if parted."""
+    named = list(parts)
+    kinds = Counter((watched, segment is None) for watched, segment in named)
     return {
-        name: Evidence(scores, rate * share, block=block, confidence=confidence, seed=seed)
-        for name, scores in parts.items()
+        (watched, segment): error / len(kinds) / kinds[watched, segment is None]
+        for watched, segment in named
     }
