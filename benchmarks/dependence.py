@@ -31,11 +31,11 @@ Law = Callable[[Random, int], Floats]
 
 
 def autoregressive(memory: float) -> Law:
-    """exp of an autoregression of order 1."""
+    """Exponentials of an autoregression of order 1."""
 
     def drawn(random: Random, count: int) -> Floats:
         noise = random.normal(size=count + 1000) * np.sqrt(1 - memory**2)
-        return np.exp(np.asarray(lfilter([1.0], [1.0, -memory], noise)[1000:]))
+        return np.asarray(np.exp(lfilter([1.0], [1.0, -memory], noise)[1000:]))
 
     return drawn
 

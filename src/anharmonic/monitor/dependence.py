@@ -237,8 +237,8 @@ def _level(power: Floats, count: int) -> tuple[Times, Floats]:
     for place, corner in enumerate(corners):
         spectra = 1 + heights / (1 + (low / corner) ** 2)
         likelihoods[place] = -(power[: len(low)] / spectra + np.log(spectra)).sum(axis=1)
-    place, height = np.unravel_index(np.argmax(likelihoods), likelihoods.shape)
-    corner = corners[place]
+    likeliest, height = np.unravel_index(np.argmax(likelihoods), likelihoods.shape)
+    corner = corners[likeliest]
     # The slowest corner whose likelihood is not refuted: χ² of 1, one side, 90%.
     slowest = corners[likelihoods.max(axis=1) > likelihoods.max() - SURE**2 / 2][0]
     spectrum = 1 + heights[height] / (1 + (ordinates / corner) ** 2)

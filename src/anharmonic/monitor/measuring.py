@@ -67,7 +67,7 @@ class Sight:
             return values
         region = self.region(points)
         if watched == "gamma":
-            return self._gamma(region)
+            return self.gamma_of(region)
         if watched == "flip":
             return self._flip(region)
         return self._sureness(region, watched)
@@ -78,7 +78,8 @@ class Sight:
             return 0
         return 1 + self.ball.count if watched in ("gamma", "flip") else 1
 
-    def _gamma(self, region: Region) -> Floats:
+    def gamma_of(self, region: Region) -> Floats:
+        """Gamma (rows,) on the ball that was drawn; what is rounding counts as 0."""
         scores = gamma(
             self.model,
             region,

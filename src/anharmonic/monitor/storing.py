@@ -60,6 +60,7 @@ def _settings(monitor: Monitor, ball: balls.Directions) -> dict[str, Any]:
         "segment": monitor.segment,
         "score": monitor.score,
         "fit_queries": monitor.fit_queries,
+        "suspicion": monitor.suspicion,
         "usual_shares": [list(each) for each in monitor.usual_shares],
         "watch": {name: None if callable(it) else it for name, it in monitor.watch.items()},
         "ball": {"name": ball.name, "paired": ball.paired},
@@ -101,6 +102,7 @@ class Parts(TypedDict):
     memory: int
     usual_shares: tuple[Estimate, ...]
     fit_queries: int
+    suspicion: str
 
 
 def load(path: str | os.PathLike[str], model: Any, watch: Watch | None) -> tuple[Parts, bytes]:
@@ -135,6 +137,7 @@ def load(path: str | os.PathLike[str], model: Any, watch: Watch | None) -> tuple
         "memory": about["memory"],
         "usual_shares": tuple(Estimate(*each) for each in about["usual_shares"]),
         "fit_queries": about["fit_queries"],
+        "suspicion": about.get("suspicion", ""),
     }
     return parts, arrays["state"].tobytes()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, Unpack
@@ -19,6 +20,7 @@ from anharmonic.monitor.allowance import Allowance
 from anharmonic.monitor.channels import Channel, DetectorFactory
 from anharmonic.monitor.culprits import Culprits, culprits_of, usual_shares
 from anharmonic.monitor.measuring import Sight, Watch, Watched, chosen_watch, settled
+from anharmonic.monitor.memorising import memorised
 from anharmonic.monitor.traffic import (
     Segmenting,
     count_of,
@@ -40,7 +42,9 @@ Reasons = Sequence[str] | NDArray[Any] | None
 class Monitor(Weighing):
     """Watches what a model does on a stream of points; labels are never needed.
 
-    - `reference`: points from a time when all was well, in their own order if they have one.
+    - `reference`: points from a quiet time, in their own order if they have one. Not those that
+      the model was trained on: it is surer of these, so that all traffic looks like a change. By
+      name, `quiet` says the same.
     - `watch`: "gamma", "flip" (the chance that 25 random steps change the decision),
       "confidence", "margin", a function from points to numbers, several of these, or a
       mapping of names to them. Each has evidence of its own.
@@ -77,8 +81,9 @@ class Monitor(Weighing):
     def __init__(
         self,
         model: Any,
-        reference: Any,
+        reference: Any = None,
         *,
+        quiet: Any = None,
         radius: float | Literal["auto"] = "auto",
         false_alarms: str | float = "1 per 100000",
         segment: Segmenting = None,
@@ -98,6 +103,9 @@ class Monitor(Weighing):
         batch_size: int | None = None,
         memory: int = 2000,
     ) -> None:
+        if (reference is None) == (quiet is None):
+            raise SettingsError("give the points of a quiet time once, as quiet= or as reference")
+        reference = quiet if reference is None else reference
         rate, watched = points_per_alarm(false_alarms), chosen_watch(watch)
         sight, spent = settled(
             model,
@@ -115,6 +123,9 @@ class Monitor(Weighing):
         usual, cost = usual_shares(sight, reference, watched, seed)
         scores = {name: sight.measured(each, reference) for name, each in watched.items()}
         each = sum(sight.queries(thing) for thing in watched.values())
+        suspicion, looked = memorised(sight, reference, seed)
+        if suspicion:
+            warnings.warn(suspicion, stacklevel=2)
         labels = segments_of(reference, segment)
         self._assemble(
             sight=sight,
@@ -129,7 +140,8 @@ class Monitor(Weighing):
             seed=seed,
             memory=memory,
             usual_shares=usual,
-            fit_queries=spent + cost + count_of(reference) * each,
+            fit_queries=spent + cost + looked + count_of(reference) * each,
+            suspicion=suspicion,
         )
 
     def _assemble(
@@ -146,9 +158,10 @@ class Monitor(Weighing):
         memory: int,
         usual_shares: tuple[Estimate, ...],
         fit_queries: int,
+        suspicion: str = "",
     ) -> None:
         """All that does not change as the stream goes by, and an empty stream."""
-        super().__init__(channels, rate, memory)
+        super().__init__(channels, rate, memory, suspicion)
         self.sight, self.watch, self.reference = sight, watch, reference
         self.segment, self.score, self.seed = segment, score, seed
         self.usual_shares, self.fit_queries = usual_shares, fit_queries

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,14 +22,20 @@ from anharmonic.protocols import Floats
 
 __all__ = ["Weighing", "fitted_channels"]
 
+EARLY = 1000
+"""Rows within which an alarm about all that came so far says something about the reference."""
+BEGINNING = (
+    "from the first rows on, as if the reference were training data, which the model has seen: "
+    "give held-out rows"
+)
 Reasons = Sequence[str] | NDArray[Any] | None
 
 
 class Weighing:
     """Counts, evidence and alarms of a stream: a function of its scores and segments alone."""
 
-    def __init__(self, channels: Channels, rate: float, memory: int) -> None:
-        self.channels, self.rate = channels, rate
+    def __init__(self, channels: Channels, rate: float, memory: int, suspicion: str = "") -> None:
+        self.channels, self.rate, self.suspicion = channels, rate, suspicion
         self._memory = Memory(memory)
         self.seen = self.scored = 0
         self.skipped: Counter[str] = Counter()
@@ -127,9 +134,9 @@ class Weighing:
                 alarm = Alarm(
                     *(watched, segment, each.direction, each.at, each.since),
                     *(each.log_evidence - self._shift, self.threshold),
-                    remark=channel.unpromised or "",
                 )
                 if alarm.key not in self._raised:
+                    alarm = replace(alarm, remark=self._remark(alarm, channel.unpromised))
                     self._raised[alarm.key] = alarm
                     new.append(alarm)
             if segment is None:
@@ -139,6 +146,12 @@ class Weighing:
         self._count(known, reasons)
         self._memory.add(points, rows, columns, labels, known)
         return Observation(rows, scores, self.evidence, tuple(new), trace)
+
+    def _remark(self, alarm: Alarm, unpromised: str | None) -> str:
+        """What else to know of an alarm."""
+        early = alarm.at < EARLY and alarm.since <= alarm.at // 4
+        cause = self.suspicion or (BEGINNING if early else "")
+        return "; ".join(words for words in (unpromised, cause) if words)
 
     def _checked(self, scores: dict[str, Floats]) -> Floats:
         if set(scores) != set(self.watched):
