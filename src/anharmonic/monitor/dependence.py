@@ -133,10 +133,12 @@ def _looked(series: Floats, chance: float, seed: int) -> Dependence:
     correlations = autocorrelations(series)
     coefficients, error = _autoregression(correlations, count)
     time, most = _times(coefficients, error, correlations, count)
-    left = lfilter(np.append(1.0, -coefficients), [1.0], series)
-    lines, level, left = _lines_and_level(left, chance)
-    stretch = _stretch(left, 2 * chance, seed)
-    cycle = _period(series, min(lines)) if lines else 0
+    seen = _seen(lfilter(np.append(1.0, -coefficients), [1.0], series), len(coefficients), chance)
+    if len(coefficients) and (plain := _seen(series, 0, chance)).criterion < seen.criterion:
+        # A slow level or a cycle by itself explains the scores better than a short memory does.
+        seen, time, most = plain, 1.0, 1.0
+    level, stretch = seen.level, _stretch(seen.left, 2 * chance, seed)
+    cycle = _period(series, min(seen.lines)) if seen.lines else 0
     slow = max(WANTED * level.time, 3.0 * stretch)
     wanted = max(WANTED * time if time > 1 else 1.0, slow)
     least = max(LEAST * most if time > 1 else 1.0, LEAST * level.most, stretch)
@@ -183,32 +185,52 @@ def _times(coefficients: Floats, error: float, correlations: Floats, count: int)
     return Times(max(1.0, error / max(gap, 1 / count) ** 2), max(1.0, error / closest**2))
 
 
-def _lines_and_level(series: Floats, chance: float) -> tuple[list[int], Times, Floats]:
-    """Ordinates that stand alone, counted from 1; how long a slow level lasts; what is left.
+class Seen(NamedTuple):
+    """What a periodogram shows.
 
-    If the autoregression explains everything, the ordinates of what it leaves are exponentials,
-    independent and alike. Whichever is the likelier, a line or a slow level, is taken out first.
+    `lines` are ordinates that stand alone, counted from 1; `level` how long a slow level lasts, 0
+    if there is none; `left` the series without them; `criterion` is BIC, in Whittle's likelihood.
+    """
+
+    lines: list[int]
+    level: Times
+    left: Floats
+    criterion: float
+
+
+def _seen(series: Floats, spent: int, chance: float) -> Seen:
+    """Lines and a slow level in what an autoregression with `spent` coefficients has left.
+
+    If that explains everything, the ordinates are exponentials, independent and alike.
+    Whichever is the likelier, a line or a slow level, is taken out first.
     """
     count = len(series)
     waves = np.fft.rfft(series)
     inner = waves[1 : (count + 1) // 2]
     lines: list[int] = []
-    level = Times(0.0, 0.0)
+    level, logs = Times(0.0, 0.0), 0.0
     for _ in range(MOST_LINES):
         power = np.abs(inner) ** 2
+        if power.sum() < 1e-20 * (series @ series) * count:
+            break
         power /= power.mean()
         highest = int(np.argmax(power))
         line, step = float(power[highest]), _step(power)
         if not level.time and step > max(SLOW - np.log(chance / CHANCE), line - 1 - np.log(line)):
             level, spectrum = _level(power, count)
             inner /= np.sqrt(spectrum)
+            logs = float(np.log(spectrum).sum())
         elif line > np.log(len(power) / chance):
             # The largest of m exponentials exceeds log(m/p) with chance p (Fisher, 1929).
             lines.append(highest + 1)
             inner[max(0, highest - 1) : highest + 2] = 0.0
         else:
             break
-    return lines, level, np.fft.irfft(waves, count)
+    # Whittle's −log likelihood is Σ log S + m log(mean of I/S); an autoregression's Σ log S is 0.
+    rest = max(float(np.mean(np.abs(inner) ** 2)), 1e-20 * float(series @ series))
+    deviance = logs + len(inner) * np.log(rest)
+    spent += 3 * len(lines) + 2 * bool(level.time)
+    return Seen(lines, level, np.fft.irfft(waves, count), 2 * deviance + spent * np.log(count))
 
 
 def _step(power: Floats) -> float:

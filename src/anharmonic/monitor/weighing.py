@@ -20,7 +20,7 @@ from anharmonic.monitor.detector import Evidence
 from anharmonic.monitor.memory import Memory
 from anharmonic.protocols import Floats
 
-__all__ = ["Weighing", "fitted_channels"]
+__all__ = ["Weighing", "errors_of", "fitted_channels"]
 
 EARLY = 1000
 """Rows within which an alarm about all that came so far says something about the reference."""
@@ -220,7 +220,7 @@ def fitted_channels(
         return {name: OneByOne(detector, scores) for name, scores in parts.items()}
     if detector != "evidence":
         raise SettingsError(f'detector {detector!r}: "evidence", or a function that makes one')
-    share, wrong = _shares(parts), _errors(parts, 1 - confidence)
+    share, wrong = _shares(parts), errors_of(parts, 1 - confidence)
     channels: Channels = {}
     for (watched, segment), scores in parts.items():
         channel = Evidence(
@@ -239,7 +239,7 @@ def fitted_channels(
     return channels
 
 
-def _errors(
+def errors_of(
     parts: Iterable[tuple[str, str | None]], error: float
 ) -> dict[tuple[str, str | None], float]:
     """Each part's share of the chance that a bound is wrong: all traffic's is half, if parted."""
