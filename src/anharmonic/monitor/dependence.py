@@ -39,7 +39,7 @@ SLOW = 6.4
 """Log likelihood ratio from which on slow change is real: under independence the best K reaches
 it in 0.3% of references of 200 to 20,000 scores."""
 CHANCE, LESS = 0.003, 0.001
-"""That independent scores are taken for slow ones, the same again for a cycle, and twice that for
+"""That independent scores are taken for slow ones, and the same again for a cycle and for
 a stretch at another level: by their ranks, and by the ranks' distance from the middle."""
 MOST_LINES = 16
 CELLS, SHORTEST, PERMUTATIONS, WORTH_A_LOOK = 512, 20, 999, 3.7
@@ -113,7 +113,8 @@ def why_no_promise(depends: Dependence, count: int, block: int) -> str | None:
     'no rate of false alarms can be promised: a score is remembered for about 9 in the reference, \
 which has 200: give at least 810 from a quiet time, in their own order'
     """
-    if block >= depends.least and count >= FEWEST * block:
+    # Of fewer scores than blocks there must be nothing is known, and bets say so themselves.
+    if count < FEWEST or (block >= depends.least and count >= FEWEST * block):
         return None
     if block < depends.least and count >= FEWEST * depends.least:
         advice = f'give block="auto" or at least {depends.least:,}'
@@ -137,7 +138,7 @@ def _looked(series: Floats, chance: float, seed: int) -> Dependence:
     if len(coefficients) and (plain := _seen(series, 0, chance)).criterion < seen.criterion:
         # A slow level or a cycle by itself explains the scores better than a short memory does.
         seen, time, most = plain, 1.0, 1.0
-    level, stretch = seen.level, _stretch(seen.left, 2 * chance, seed)
+    level, stretch = seen.level, _stretch(seen.left, chance, seed)
     cycle = _period(series, min(seen.lines)) if seen.lines else 0
     slow = max(WANTED * level.time, 3.0 * stretch)
     wanted = max(WANTED * time if time > 1 else 1.0, slow)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from anharmonic.monitor.measuring import Sight
+from anharmonic.monitor.measuring import Sight, Watched
 from anharmonic.monitor.traffic import count_of, taken
 from anharmonic.protocols import Floats
 from anharmonic.randomness import generator
@@ -25,8 +25,15 @@ RATIO, ERRORS = 1.55, 4.0
 standard errors more, from which on it looks memorised: see benchmarks.memorising."""
 
 
-def memorised(sight: Sight, reference: Any, seed: int = 0) -> tuple[str, int]:
-    """Words on a reference that looks like training data, or none, and the queries it took."""
+def memorised(
+    sight: Sight, reference: Any, watch: dict[str, Watched], seed: int = 0
+) -> tuple[str, int]:
+    """Words on a reference that looks like training data, or none, and the queries it took.
+
+    Where functions of the user's own are watched alone, the model does not matter.
+    """
+    if all(callable(each) for each in watch.values()):
+        return "", 0
     few = np.sort(generator(seed, 76).permutation(count_of(reference))[:ASKED])
     region = sight.region(taken(reference, few))
     at = sight.gamma_of(region)

@@ -123,7 +123,7 @@ class Monitor(Weighing):
         usual, cost = usual_shares(sight, reference, watched, seed)
         scores = {name: sight.measured(each, reference) for name, each in watched.items()}
         each = sum(sight.queries(thing) for thing in watched.values())
-        suspicion, looked = memorised(sight, reference, seed)
+        suspicion, looked = memorised(sight, reference, watched, seed)
         if suspicion:
             warnings.warn(suspicion, stacklevel=2)
         labels = segments_of(reference, segment)
