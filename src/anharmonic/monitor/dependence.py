@@ -5,10 +5,12 @@ and goes leaves the ranks themselves uncorrelated):
 
 1. an autoregression, its order by BIC, says how long a score is remembered: the correlation time
    τ = S(0)/variance, S being its spectrum;
-2. a scan of the periodogram, divided by that spectrum, finds slow change that no short memory
-   explains: the first K ordinates lie above the others (a test of the likelihood ratio, best K);
-3. single ordinates far above the rest, after Fisher's g test (1929), or an autocorrelation that
-   comes back, are a cycle.
+2. slow change that this does not explain: the first K ordinates of the periodogram, divided by that
+   spectrum, lie above the others (a likelihood ratio, for the best K), or a stretch of the scores
+   stands at another level than the rest;
+3. single ordinates far above the rest (Fisher, 1929) are a cycle.
+
+Where slow change or a cycle alone explains the scores better than memory does, by BIC, that holds.
 """
 
 from __future__ import annotations
