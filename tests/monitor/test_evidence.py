@@ -10,9 +10,9 @@ from scipy.stats import beta
 
 from anharmonic.errors import PointsError
 from anharmonic.monitor import Evidence, river
-from anharmonic.monitor.autocorrelation import block_length, correlation_time
 from anharmonic.monitor.bets import FEWEST_APART, averaged, fitted_bets
 from anharmonic.monitor.bounds import mean_bound
+from anharmonic.monitor.dependence import dependence_of
 from anharmonic.monitor.sums import PERIOD, added, no_sums
 
 
@@ -227,11 +227,11 @@ def test_a_reference_that_never_varies_can_still_be_left():
 
 def test_blocks_come_from_the_references_memory():
     random = np.random.default_rng(7)
-    assert block_length(random.normal(size=5000)) == 1
-    assert 10 <= block_length(remembering(random, 5000)) <= 30
-    assert correlation_time(np.ones(100)) == 1.0
+    assert dependence_of(random.normal(size=5000)).block(5000) == 1
+    assert 10 <= dependence_of(remembering(random, 5000)).block(5000) <= 30
+    assert dependence_of(np.ones(100)).block(100) == 1
     daily = np.sin(np.arange(5000) * 2 * np.pi / 48) + random.normal(size=5000)
-    assert 46 <= block_length(daily) <= 50
+    assert 46 <= dependence_of(daily).block(5000) <= 50
     assert averaged(np.arange(8.0)[None], 3).tolist() == [[1.0, 4.0]]
 
 

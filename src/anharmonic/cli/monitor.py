@@ -36,7 +36,14 @@ from anharmonic.monitor import Monitor, Replay, replay
 from anharmonic.progress import shown
 from anharmonic.report import write_replay
 
-__all__ = ["monitor"]
+__all__ = ["Promise", "Reference", "monitor"]
+
+Reference = Annotated[
+    Path, typer.Option(help="Held-out rows from a quiet time, in order: not the training rows.")
+]
+Promise = Annotated[
+    bool, typer.Option(help="Refuse a reference that can promise no rate of false alarms.")
+]
 
 monitor = typer.Typer(
     no_args_is_help=True, help="Watch a model's scores for drift, without labels."
@@ -52,7 +59,7 @@ def watching() -> None:
 def replay_command(
     file: Annotated[Path, typer.Argument(help="The recorded stream: .csv, .parquet or .npy.")],
     model: Annotated[str, typer.Option(help="A file, module:function, models:/… or a URL.")],
-    reference: Annotated[Path, typer.Option(help="Points from when all was well, in order.")],
+    reference: Reference,
     out: Annotated[Path | None, typer.Option(help="Write the report here, as HTML.")] = None,
     watch: Annotated[
         list[str], typer.Option(help="gamma, flip, confidence or margin; as often as wanted.")
@@ -64,6 +71,7 @@ def replay_command(
     time: Annotated[str | None, typer.Option(help="A column that says when.")] = None,
     score: Annotated[str, typer.Option(help="A fraction, or '5000 queries per second'.")] = "1",
     block: Annotated[str, typer.Option(help='Scores to average before a bet, or "auto".')] = "auto",
+    promise: Promise = True,
     restart: Annotated[bool, typer.Option(help="Start anew after each alarm.")] = True,
     radius: Radius = "auto",
     directions: Annotated[int, typer.Option(min=2, help="Neighbours asked for, at most.")] = 16,
@@ -91,6 +99,7 @@ def replay_command(
         segment=number(segment),
         score=_score(score),
         block="auto" if block == "auto" else int(block),
+        promise=promise,
         directions=directions,
         seed=seed,
     )
@@ -129,8 +138,9 @@ def _show(found: Replay) -> None:
     blocks = ", ".join(f"{name} {block:,}" for name, block in found.blocks.items())
     console.print(
         f"{found.scored:,} of {len(found):,} points scored, {found.queries:,} queries; "
-        f"false alarms allowed: 1 per {found.rate:,.0f}; scores averaged: {printable(blocks)}"
+        f"scores averaged: {printable(blocks)}"
     )
+    console.print(f"Promised: {found.promise}." if found.promised else f"Mind: {found.promise}.")
     if not found.alarms:
         console.print("Nothing to raise.")
         return

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from anharmonic.cli.address import require_free
+from anharmonic.cli.monitor import Promise, Reference
 from anharmonic.cli.options import (
     Columns,
     Drop,
@@ -44,7 +45,7 @@ StoreOption = Annotated[
 
 def serve_command(
     model: Annotated[str, typer.Option(help="As for gamma: a file, module:function, a URL …")],
-    reference: Annotated[Path, typer.Option(help="Points from a time when all was well.")],
+    reference: Reference,
     store: StoreOption = "monitor.db",
     host: Annotated[str, typer.Option(help="Elsewhere than here needs tokens.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=1, max=65535)] = 8000,
@@ -54,6 +55,7 @@ def serve_command(
     false_alarms: Annotated[str, typer.Option(help="How many are allowed.")] = "1 per 100000",
     segment: Annotated[str | None, typer.Option(help="A column whose values are watched.")] = None,
     score: Annotated[str, typer.Option(help='A share, or "5000 queries per second".')] = "1.0",
+    promise: Promise = True,
     radius: Radius = "auto",
     directions: Annotated[int, typer.Option(min=2, help="Neighbours a point, at most.")] = 16,
     output: OutputOption = None,
@@ -102,6 +104,7 @@ def serve_command(
             watch=split(watch) or "gamma",
             score=_number_or_text(score),
             directions=directions,
+            promise=promise,
             seed=seed,
         )
         watched = service.Watch(monitor, points, kept, name or asked.name, version, fresh)

@@ -28,7 +28,9 @@ ALIKE = ("perturb", "count", "unit", "resample_temperature")
 class ChatWatch:
     """Evidence that gamma of the chats has risen or fallen against `reference`, some gammas.
 
-    While nothing changes, P(alarm within T scored chats) ≤ T/10000 with "1 per 10000".
+    While nothing changes, P(alarm within T scored chats) ≤ T/10000 with "1 per 10000". Where the
+    gammas' own order shows that they cannot promise that, it is an error that says how many are
+    needed; `promise=False` goes on without, and `status` says so.
 
     >>> from anharmonic.moments import Estimate
     >>> def chat(number, gamma):
@@ -43,12 +45,17 @@ class ChatWatch:
     """
 
     def __init__(
-        self, reference: Floats, false_alarms: str | float = "1 per 10000", seed: int = 0
+        self,
+        reference: Floats,
+        false_alarms: str | float = "1 per 10000",
+        seed: int = 0,
+        *,
+        promise: bool = True,
     ) -> None:
         rate = points_per_alarm(false_alarms)
         self.reference = len(reference)
         channels = fitted_channels(
-            {"gamma": reference}, None, rate, CONFIDENCE, "auto", "evidence", seed
+            {"gamma": reference}, None, rate, CONFIDENCE, "auto", "evidence", seed, promise
         )
         self._weighing = Weighing(channels, rate, memory=1)
         self._raised: list[dict[str, Any]] = []
@@ -80,6 +87,7 @@ class ChatWatch:
             weighing = self._weighing
             return {
                 "reference": self.reference,
+                "promise": weighing.promise,
                 "weighed": weighing.scored,
                 "without_gamma": weighing.seen - weighing.scored,
                 "evidence": {str(key): value for key, value in weighing.evidence.items()},

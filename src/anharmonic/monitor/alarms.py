@@ -38,6 +38,8 @@ class Alarm:
     since: int
     log_evidence: float
     threshold: float
+    remark: str = ""
+    """What else to know: that no rate of false alarms is promised, what the cause looks like."""
 
     @property
     def key(self) -> Key:
@@ -50,7 +52,8 @@ class Alarm:
     def __str__(self) -> str:
         way = {"up": "rose", "down": "fell"}.get(self.direction, "changed")
         where = "" if self.segment is None else f" in {self.segment}"
-        return f"{self.watched} {way}{where}: seen at row {self.at:,}, since about {self.since:,}"
+        seen = f"seen at row {self.at:,}, since about {self.since:,}"
+        return f"{self.watched} {way}{where}: {seen}" + (f" ({self.remark})" if self.remark else "")
 
 
 @dataclass(frozen=True, repr=False)

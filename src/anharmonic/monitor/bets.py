@@ -16,6 +16,7 @@ import numpy as np
 from anharmonic.errors import PointsError
 from anharmonic.moments import share_interval
 from anharmonic.monitor.bounds import mean_bound
+from anharmonic.monitor.dependence import FEWEST
 from anharmonic.protocols import Floats
 from anharmonic.randomness import generator
 
@@ -31,8 +32,6 @@ PARTS, TIED_PARTS = (0.4, 0.2, 0.2, 0.2), (0.05, 0.75, 0.2)
 RISES, RISE_PARTS = (1.25, 1.5, 3.0), (0.15, 0.7, 0.15)
 """By what factor a mean rises in the cases that the bets are best at, and each bet's part."""
 TIMIDEST, BOLDEST = 0.01, 0.95
-FEWEST = 30
-"""Values that a reference must have: below that no bound says anything."""
 FEWEST_APART = 5
 """Scores above a tie that must be among those that say what to bet on."""
 

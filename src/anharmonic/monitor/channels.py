@@ -34,6 +34,10 @@ class Channel(Protocol):
     @property
     def log_evidence(self) -> dict[str, float]: ...
 
+    @property
+    def unpromised(self) -> str | None:
+        """Why no rate of false alarms is promised, None if one is."""
+
     def feed(self, scores: Floats, rows: Integers) -> tuple[list[Raised], Floats]: ...
 
     def reset(self) -> None: ...
@@ -47,6 +51,7 @@ class OneByOne:
     """A detector of anybody's as a channel: it knows alarms but no evidence (NaN)."""
 
     directions = ("either",)
+    unpromised = "no rate of false alarms is promised: the detector states none"
 
     def __init__(self, factory: DetectorFactory, reference: Floats) -> None:
         self._factory, self._reference = factory, reference

@@ -17,6 +17,7 @@ from anharmonic.monitor.measuring import Sight, Watched
 from anharmonic.monitor.memory import Memory, Recalled
 from anharmonic.monitor.traffic import count_of, taken
 from anharmonic.protocols import Floats, Integers
+from anharmonic.randomness import generator
 
 __all__ = ["Culprits", "FeatureShare", "culprits_of", "usual_shares"]
 
@@ -109,7 +110,7 @@ def usual_shares(
     if "gamma" not in watch.values() or not _explainable(sight):
         return (), 0
     count = count_of(reference)
-    few = np.sort(np.random.default_rng((seed, 73)).permutation(count)[:ASKED])
+    few = np.sort(generator(seed, 73).permutation(count)[:ASKED])
     return _bends(sight, [taken(reference, few)])
 
 

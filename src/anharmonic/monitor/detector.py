@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from anharmonic.errors import PointsError
-from anharmonic.monitor.autocorrelation import block_length
 from anharmonic.monitor.bets import Bets, averaged, fitted_bets
+from anharmonic.monitor.dependence import FEWEST, dependence_of, why_no_promise
 from anharmonic.monitor.sums import Sums, added, no_sums
 from anharmonic.protocols import Floats, Integers
 
@@ -57,8 +57,10 @@ class Evidence:
     """Watches a stream of numbers for a rise or a fall against a reference.
 
     `rate` is the number of scores among which one false alarm is allowed, for all directions
-    together; `confidence` is that of a direction's bounds, all of them together. `block` scores are
-    averaged before each bet; "auto" takes it from the reference's own order.
+    together; `confidence` is that of all bounds of all directions together. `block` scores are
+    averaged before each bet; "auto" takes it from the reference's own order. Where that order shows
+    that scores depend on each other over more than the reference can speak for, no rate can be
+    promised: that is an error, or with `promise=False` words in `unpromised`, None otherwise.
 
     >>> random = np.random.default_rng(0)
     >>> watch = Evidence(random.exponential(size=5000), rate=100_000)
@@ -76,18 +78,33 @@ class Evidence:
         directions: Sequence[str] = ("up", "down"),
         block: int | str = "auto",
         confidence: float = 0.9,
+        promise: bool = True,
         seed: int = 0,
     ) -> None:
         known = np.asarray(reference, dtype=np.float64)
         if not np.isfinite(known).all():
             raise PointsError("some of the reference's scores are not finite: leave them out of it")
-        length = block_length(known) if isinstance(block, str) else int(block)
-        error = 1 - confidence
-        bets = (fitted_bets(known, DIRECTIONS[way], length, error, seed) for way in directions)
-        self._settle(rate, length, tuple(bets))
+        depends = dependence_of(known, seed)
+        length = depends.block(len(known)) if isinstance(block, str) else int(block)
+        unpromised = why_no_promise(depends, len(known), length)
+        if unpromised is not None:
+            if promise:
+                raise PointsError(f"{unpromised}, or promise=False (--no-promise) to go without")
+            # Whatever fits is better than nothing.
+            length = max(1, min(length, len(known) // FEWEST))
+        # Errors of the directions add up to what all of them may have.
+        error = (1 - confidence) / sum(ALLOWED[way] for way in directions)
+        bets = tuple(
+            fitted_bets(known, DIRECTIONS[way], length, error * ALLOWED[way], seed)
+            for way in directions
+        )
+        self._settle(rate, length, bets, unpromised)
 
-    def _settle(self, rate: float, block: int, bets: tuple[Bets, ...]) -> None:
+    def _settle(
+        self, rate: float, block: int, bets: tuple[Bets, ...], unpromised: str | None
+    ) -> None:
         self.rate, self.block, self.bets = float(rate), block, bets
+        self.unpromised = unpromised
         self.directions = tuple("up" if each.sign > 0 else "down" for each in bets)
         self._width = bets[0].weights.size
         self._weights = np.stack([each.weights.ravel() for each in bets])
@@ -97,10 +114,12 @@ class Evidence:
         self.reset()
 
     @classmethod
-    def of(cls, bets: Sequence[Bets], rate: float, block: int) -> Evidence:
+    def of(
+        cls, bets: Sequence[Bets], rate: float, block: int, unpromised: str | None = None
+    ) -> Evidence:
         """From bets that are known already, before the first score."""
         evidence = cls.__new__(cls)
-        evidence._settle(rate, block, tuple(bets))
+        evidence._settle(rate, block, tuple(bets), unpromised)
         return evidence
 
     def reset(self) -> None:

@@ -19,6 +19,7 @@ from anharmonic.errors import OutputError, PointsError, SettingsError
 from anharmonic.margins import by_class, labels_of, margins_of, of_classes, probabilities_of
 from anharmonic.meanvalue import gamma
 from anharmonic.protocols import Ball, Floats, Model
+from anharmonic.randomness import generator
 from anharmonic.reductions import Reduction
 from anharmonic.regions import Region
 from anharmonic.regions import points as as_points
@@ -66,7 +67,7 @@ class Sight:
             return values
         region = self.region(points)
         if watched == "gamma":
-            return self._gamma(region)
+            return self.gamma_of(region)
         if watched == "flip":
             return self._flip(region)
         return self._sureness(region, watched)
@@ -77,7 +78,8 @@ class Sight:
             return 0
         return 1 + self.ball.count if watched in ("gamma", "flip") else 1
 
-    def _gamma(self, region: Region) -> Floats:
+    def gamma_of(self, region: Region) -> Floats:
+        """Gamma (rows,) on the ball that was drawn; what is rounding counts as 0."""
         scores = gamma(
             self.model,
             region,
@@ -140,7 +142,7 @@ def settled(
     if isinstance(reference, Region):
         raise PointsError("give the reference's points themselves, and moving= for what may move")
     region = as_points(reference, moving)
-    few = np.sort(np.random.default_rng((seed, 72)).permutation(len(region))[:PROBED])
+    few = np.sort(generator(seed, 72).permutation(len(region))[:PROBED])
     known = gamma(
         asked,
         region.rows(few),

@@ -13,11 +13,12 @@ from anharmonic.errors import InputError, SettingsError
 from anharmonic.monitor.alarms import Alarm, Key
 from anharmonic.monitor.channels import Channel, Channels
 from anharmonic.monitor.detector import Evidence, State
-from anharmonic.monitor.sums import Sums
+from anharmonic.monitor.sums import Sums, no_sums
 
 __all__ = ["FORMAT", "Kept", "own", "packed", "read", "unpacked", "written"]
 
-FORMAT = 1
+FORMAT = 2
+"""1: before 0.2, whose blocks may be of another length than the same reference has now."""
 
 
 class Kept(NamedTuple):
@@ -56,7 +57,10 @@ def unpacked(state: bytes, channels: Channels) -> Kept:
     for place, channel in enumerate(channels.values()):
         found, now = _state_of(f"{place}", arrays), own(channel).state
         if found.waiting.shape != now.waiting.shape or found.sums[1].shape != now.sums[1].shape:
-            raise SettingsError("the state is of a monitor that was fitted otherwise")
+            if about["format"] > 1:
+                raise SettingsError("the state is of a monitor that was fitted otherwise")
+            # Evidence in other blocks cannot go on. To begin anew breaks no promise.
+            found = now._replace(sums=no_sums(now.sums[1].size), held=0, steps=0)
         states[place] = found
     for place, channel in enumerate(channels.values()):
         own(channel).state = states[place]

@@ -48,6 +48,16 @@ class Replay:
         return len(next(iter(self.scores.values())))
 
     @property
+    def promise(self) -> str:
+        """What is promised of false alarms, or why nothing is."""
+        return str(self.settings["promise"])
+
+    @property
+    def promised(self) -> bool:
+        """Whether any rate is."""
+        return bool(self.settings["promised"])
+
+    @property
     def scored(self) -> int:
         return len(self) - sum(self.skipped.values())
 
@@ -73,6 +83,7 @@ class Replay:
             "skipped": self.skipped,
             "queries": self.queries,
             "false_alarms": f"1 per {self.rate:g}",
+            "promise": self.promise,
             "blocks": self.blocks,
             "threshold": self.threshold,
             "alarms": [

@@ -14,6 +14,7 @@ from anharmonic.files import whole_file
 from anharmonic.moments import Estimate
 from anharmonic.monitor.bets import Bets
 from anharmonic.monitor.channels import Channels
+from anharmonic.monitor.dependence import dependence_of, why_no_promise
 from anharmonic.monitor.detector import Evidence
 from anharmonic.monitor.measuring import Sight, Watch, Watched, chosen_watch
 from anharmonic.monitor.packing import FORMAT, own, read, written
@@ -59,6 +60,7 @@ def _settings(monitor: Monitor, ball: balls.Directions) -> dict[str, Any]:
         "segment": monitor.segment,
         "score": monitor.score,
         "fit_queries": monitor.fit_queries,
+        "suspicion": monitor.suspicion,
         "usual_shares": [list(each) for each in monitor.usual_shares],
         "watch": {name: None if callable(it) else it for name, it in monitor.watch.items()},
         "ball": {"name": ball.name, "paired": ball.paired},
@@ -78,6 +80,7 @@ def _settings(monitor: Monitor, ball: balls.Directions) -> dict[str, Any]:
                 "name": list(name),
                 "rate": own(channel).rate,
                 "block": own(channel).block,
+                "unpromised": own(channel).unpromised,
                 "signs": [bets.sign for bets in own(channel).bets],
             }
             for name, channel in monitor.channels.items()
@@ -99,6 +102,7 @@ class Parts(TypedDict):
     memory: int
     usual_shares: tuple[Estimate, ...]
     fit_queries: int
+    suspicion: str
 
 
 def load(path: str | os.PathLike[str], model: Any, watch: Watch | None) -> tuple[Parts, bytes]:
@@ -115,7 +119,12 @@ def load(path: str | os.PathLike[str], model: Any, watch: Watch | None) -> tuple
             for way, sign in enumerate(each["signs"])
         ]
         watched, segment = each["name"]
-        channels[watched, segment] = Evidence.of(bets, each["rate"], each["block"])
+        unpromised = each.get("unpromised")
+        if "unpromised" not in each:
+            # Before 0.2 blocks could be too short, and nobody asked.
+            scores = arrays[f"reference.{watched}"]
+            unpromised = why_no_promise(dependence_of(scores), len(scores), each["block"])
+        channels[watched, segment] = Evidence.of(bets, each["rate"], each["block"], unpromised)
     parts: Parts = {
         "sight": _sight(about, arrays, model),
         "watch": things,
@@ -128,6 +137,7 @@ def load(path: str | os.PathLike[str], model: Any, watch: Watch | None) -> tuple
         "memory": about["memory"],
         "usual_shares": tuple(Estimate(*each) for each in about["usual_shares"]),
         "fit_queries": about["fit_queries"],
+        "suspicion": about.get("suspicion", ""),
     }
     return parts, arrays["state"].tobytes()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, Unpack
@@ -20,6 +21,7 @@ from anharmonic.monitor.allowance import Allowance
 from anharmonic.monitor.channels import Channel, DetectorFactory
 from anharmonic.monitor.culprits import Culprits, culprits_of, usual_shares
 from anharmonic.monitor.measuring import Sight, Watch, Watched, chosen_watch, settled
+from anharmonic.monitor.memorising import memorised
 from anharmonic.monitor.traffic import (
     Segmenting,
     count_of,
@@ -41,14 +43,19 @@ Reasons = Sequence[str] | NDArray[Any] | None
 class Monitor(Weighing):
     """Watches what a model does on a stream of points; labels are never needed.
 
-    - `reference`: points from a time when all was well, in their own order if they have one.
+    - `reference`: points from a quiet time, in their own order if they have one. Not those that
+      the model was trained on: it is surer of these, so that all traffic looks like a change. By
+      name, `quiet` says the same.
     - `watch`: "gamma", "flip" (the chance that 25 random steps change the decision),
       "confidence", "margin", a function from points to numbers, several of these, or a
       mapping of names to them. Each has evidence of its own.
     - `false_alarms`: how many are allowed, among scored points: "1 per 100000" means that
       P(alarm within T scored points) ≤ T/100000 while nothing changes, with everything that
-      is watched taken together. It rests on bounds from the reference: those of one `Key`
-      hold together with `confidence`.
+      is watched taken together. It rests on bounds from the reference: all of them hold
+      together with `confidence`.
+    - `promise`: where the reference's own order shows that scores depend on each other over more
+      than it can speak for, no rate can be promised. That is an error, which says how many points
+      are needed; False goes on without, and says so in `promise`, in `repr` and with each alarm.
     - `segment`: a column, or a function from points to labels. Segments share one allowance,
       all traffic has another.
     - `score`: how much is scored: a fraction, "5000 queries per second", "20% of the time".
@@ -75,8 +82,9 @@ class Monitor(Weighing):
     def __init__(
         self,
         model: Any,
-        reference: Any,
+        reference: Any = None,
         *,
+        quiet: Any = None,
         radius: float | Literal["auto"] = "auto",
         false_alarms: str | float = "1 per 100000",
         segment: Segmenting = None,
@@ -85,6 +93,7 @@ class Monitor(Weighing):
         seed: int = 0,
         confidence: float = 0.9,
         block: int | Literal["auto"] = "auto",
+        promise: bool = True,
         detector: Literal["evidence"] | DetectorFactory = "evidence",
         directions: int = 16,
         moving: Sequence[str | int] | None = None,
@@ -95,6 +104,9 @@ class Monitor(Weighing):
         batch_size: int | None = None,
         memory: int = 2000,
     ) -> None:
+        if (reference is None) == (quiet is None):
+            raise SettingsError("give the points of a quiet time once, as quiet= or as reference")
+        reference = quiet if reference is None else reference
         rate, watched = points_per_alarm(false_alarms), chosen_watch(watch)
         sight, spent = settled(
             model,
@@ -112,19 +124,25 @@ class Monitor(Weighing):
         usual, cost = usual_shares(sight, reference, watched, seed)
         scores = {name: sight.measured(each, reference) for name, each in watched.items()}
         each = sum(sight.queries(thing) for thing in watched.values())
+        suspicion, looked = memorised(sight, reference, watched, seed)
+        if suspicion:
+            warnings.warn(suspicion, stacklevel=2)
         labels = segments_of(reference, segment)
         self._assemble(
             sight=sight,
             watch=watched,
             reference=scores,
-            channels=fitted_channels(scores, labels, rate, confidence, block, detector, seed),
+            channels=fitted_channels(
+                scores, labels, rate, confidence, block, detector, seed, promise
+            ),
             rate=rate,
             segment=segment,
             score=score,
             seed=seed,
             memory=memory,
             usual_shares=usual,
-            fit_queries=spent + cost + count_of(reference) * each,
+            fit_queries=spent + cost + looked + count_of(reference) * each,
+            suspicion=suspicion,
         )
 
     def _assemble(
@@ -141,9 +159,10 @@ class Monitor(Weighing):
         memory: int,
         usual_shares: tuple[Estimate, ...],
         fit_queries: int,
+        suspicion: str = "",
     ) -> None:
         """All that does not change as the stream goes by, and an empty stream."""
-        super().__init__(channels, rate, memory)
+        super().__init__(channels, rate, memory, suspicion)
         self.sight, self.watch, self.reference = sight, watch, reference
         self.segment, self.score, self.seed = segment, score, seed
         self.usual_shares, self.fit_queries = usual_shares, fit_queries
@@ -233,6 +252,8 @@ class Monitor(Weighing):
             "score": self.score,
             "segments": list(self.segments),
             "blocks": {str(name): block for name, block in self.blocks.items()},
+            "promise": self.promise,
+            "promised": self.promised,
             "seed": self.seed,
         }
 
@@ -253,7 +274,7 @@ class Monitor(Weighing):
         state = f"{len(self._raised)} alarms" if self._raised else "quiet"
         return (
             f"<monitor of {', '.join(self.watch)}: {state}, {self.scored:,} of {self.seen:,} "
-            f"points scored, {self.queries:,} queries>"
+            f"points scored, {self.queries:,} queries; {self.promise}>"
         )
 
     def _repr_html_(self) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,22 +14,28 @@ from numpy.typing import NDArray
 from anharmonic.errors import PointsError, SettingsError
 from anharmonic.monitor import packing
 from anharmonic.monitor.alarms import Alarm, Key, Observation
-from anharmonic.monitor.bets import FEWEST
 from anharmonic.monitor.channels import Channels, DetectorFactory, OneByOne
+from anharmonic.monitor.dependence import FEWEST
 from anharmonic.monitor.detector import Evidence
 from anharmonic.monitor.memory import Memory
 from anharmonic.protocols import Floats
 
-__all__ = ["Weighing", "fitted_channels"]
+__all__ = ["Weighing", "errors_of", "fitted_channels"]
 
+EARLY = 1000
+"""Rows within which an alarm about all that came so far says something about the reference."""
+BEGINNING = (
+    "from the first rows on, as if the reference were training data, which the model has seen: "
+    "give held-out rows"
+)
 Reasons = Sequence[str] | NDArray[Any] | None
 
 
 class Weighing:
     """Counts, evidence and alarms of a stream: a function of its scores and segments alone."""
 
-    def __init__(self, channels: Channels, rate: float, memory: int) -> None:
-        self.channels, self.rate = channels, rate
+    def __init__(self, channels: Channels, rate: float, memory: int, suspicion: str = "") -> None:
+        self.channels, self.rate, self.suspicion = channels, rate, suspicion
         self._memory = Memory(memory)
         self.seen = self.scored = 0
         self.skipped: Counter[str] = Counter()
@@ -79,6 +87,19 @@ class Weighing:
         return {name: getattr(channel, "block", 1) for name, channel in self.channels.items()}
 
     @property
+    def promised(self) -> bool:
+        """Whether a rate of false alarms is."""
+        return all(channel.unpromised is None for channel in self.channels.values())
+
+    @property
+    def promise(self) -> str:
+        """What is promised of false alarms, or why nothing is."""
+        for channel in self.channels.values():
+            if channel.unpromised is not None:
+                return channel.unpromised
+        return f"at most 1 false alarm per {self.rate:,.0f} scored points"
+
+    @property
     def _shift(self) -> float:
         """Evidence is told in units in which every line is the rate."""
         return float(np.log(_shares(self.channels)))
@@ -115,6 +136,7 @@ class Weighing:
                     *(each.log_evidence - self._shift, self.threshold),
                 )
                 if alarm.key not in self._raised:
+                    alarm = replace(alarm, remark=self._remark(alarm, channel.unpromised))
                     self._raised[alarm.key] = alarm
                     new.append(alarm)
             if segment is None:
@@ -124,6 +146,12 @@ class Weighing:
         self._count(known, reasons)
         self._memory.add(points, rows, columns, labels, known)
         return Observation(rows, scores, self.evidence, tuple(new), trace)
+
+    def _remark(self, alarm: Alarm, unpromised: str | None) -> str:
+        """What else to know of an alarm."""
+        early = alarm.at < EARLY and alarm.since <= alarm.at // 4
+        cause = self.suspicion or (BEGINNING if early else "")
+        return "; ".join(words for words in (unpromised, cause) if words)
 
     def _checked(self, scores: dict[str, Floats]) -> Floats:
         if set(scores) != set(self.watched):
@@ -175,8 +203,13 @@ def fitted_channels(
     block: int | str,
     detector: str | DetectorFactory,
     seed: int,
+    promise: bool = True,
 ) -> Channels:
-    """A channel for everything watched, in all traffic and in each segment that is large enough."""
+    """A channel for everything watched, in all traffic and in each segment that is large enough.
+
+    All their bounds hold together with `confidence`. A segment for which nothing can be promised
+    is not watched by itself, unless without a promise.
+    """
     parts: dict[tuple[str, str | None], Floats] = {}
     for watched, scores in reference.items():
         parts[watched, None] = scores
@@ -187,8 +220,32 @@ def fitted_channels(
         return {name: OneByOne(detector, scores) for name, scores in parts.items()}
     if detector != "evidence":
         raise SettingsError(f'detector {detector!r}: "evidence", or a function that makes one')
-    share = _shares(parts)
+    share, wrong = _shares(parts), errors_of(parts, 1 - confidence)
+    channels: Channels = {}
+    for (watched, segment), scores in parts.items():
+        channel = Evidence(
+            scores,
+            rate * share,
+            block=block,
+            confidence=1 - wrong[watched, segment],
+            promise=promise and segment is None,
+            seed=seed,
+        )
+        if promise and channel.unpromised is not None:
+            words = f"{segment} is not watched by itself ({watched}): {channel.unpromised}"
+            warnings.warn(words, stacklevel=3)
+        else:
+            channels[watched, segment] = channel
+    return channels
+
+
+def errors_of(
+    parts: Iterable[tuple[str, str | None]], error: float
+) -> dict[tuple[str, str | None], float]:
+    """Each part's share of the chance that a bound is wrong: all traffic's is half, if parted."""
+    named = list(parts)
+    kinds = Counter((watched, segment is None) for watched, segment in named)
     return {
-        name: Evidence(scores, rate * share, block=block, confidence=confidence, seed=seed)
-        for name, scores in parts.items()
+        (watched, segment): error / len(kinds) / kinds[watched, segment is None]
+        for watched, segment in named
     }

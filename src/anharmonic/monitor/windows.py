@@ -13,7 +13,7 @@ from scipy.special import ndtri
 from anharmonic import tables
 from anharmonic.errors import SettingsError
 from anharmonic.moments import Moments
-from anharmonic.monitor.autocorrelation import correlation_time
+from anharmonic.monitor.dependence import dependence_of
 from anharmonic.protocols import Floats, Integers
 
 __all__ = ["WindowArguments", "Windows", "windows_of"]
@@ -123,7 +123,7 @@ def windows_of(
 
 def _band(reference: Floats, counts: Integers, level: float) -> tuple[Floats, Floats]:
     """Where means of so many scores lie, from the reference's mean, spread and memory."""
-    time = correlation_time(reference)
+    time = dependence_of(reference).time
     known = reference.var(ddof=1) * time
     error = np.sqrt(known / np.maximum(counts, 1) + known / len(reference))
     reach = ndtri(0.5 + level / 2) * error

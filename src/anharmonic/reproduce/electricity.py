@@ -93,13 +93,13 @@ def _models(seed: int) -> dict[str, Any]:
 def _watched(name: str, model: Any, points: Any, wrong: Floats, seed: int) -> Watched:
     """Everything watched on one model's stream, each with the whole allowance to itself."""
     usual, stream = slice(TRAINED, TRAINED + REFERENCE), slice(TRAINED + REFERENCE, None)
-    watch = Monitor(model, points[usual], watch=WATCH, false_alarms=RATE, seed=seed)
+    watch = Monitor(model, points[usual], watch=WATCH, false_alarms=RATE, promise=False, seed=seed)
     scores = watch.measured(points[stream])
     known = watch.reference | {"labels": wrong[usual]}
     seen = scores | {"labels": wrong[stream]}
     first, ways, blocks, restless = {}, {}, {}, {}
     for what, values in seen.items():
-        evidence = Evidence(known[what], RATE, seed=seed)
+        evidence = Evidence(known[what], RATE, promise=False, seed=seed)
         raised, _ = evidence.feed(values, np.arange(len(values)))
         begun = min(raised, key=lambda each: each.at, default=None)
         first[what] = None if begun is None else (begun.direction, begun.at, begun.since)
@@ -129,7 +129,8 @@ def _watched(name: str, model: Any, points: Any, wrong: Floats, seed: int) -> Wa
 def _restless(reference: Floats, seed: int) -> bool:
     """Whether the reference's second half already raises an alarm against its first."""
     half = len(reference) // 2
-    raised, _ = Evidence(reference[:half], RATE, seed=seed).feed(reference[half:], np.arange(half))
+    evidence = Evidence(reference[:half], RATE, promise=False, seed=seed)
+    raised, _ = evidence.feed(reference[half:], np.arange(half))
     return bool(raised)
 
 
@@ -253,7 +254,9 @@ def _linear(model: Any, points: Any, wrong: Floats, seed: int) -> Section:
     usual, stream = slice(TRAINED, TRAINED + REFERENCE), slice(TRAINED + REFERENCE, None)
     rows = []
     for output in ("logit", "probability"):
-        watch = Monitor(model, points[usual], output=output, false_alarms=RATE, seed=seed)
+        watch = Monitor(
+            model, points[usual], output=output, false_alarms=RATE, promise=False, seed=seed
+        )
         found = watch.update(points[stream])
         values = found.scores["gamma"]
         told = str(watch.alarms[0]) if watch.alarms else "no alarm"

@@ -29,7 +29,7 @@ from anharmonic.service.watching import Watch
 
 __all__ = ["Bottles", "demo_service"]
 
-REFERENCE, RATE, BATCH = 3000, 120, 12
+REFERENCE, RATE, BATCH = 4000, 120, 12
 CALM = 1500
 """Bottles before anything slips: twelve seconds at the stream's rate."""
 SLIPPING = 1200

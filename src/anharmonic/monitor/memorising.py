@@ -1,0 +1,69 @@
+"""Whether a reference looks like rows that the model was trained on.
+
+A model that memorises has a spike at each row that it has seen: it bends more there than a step
+to the side. At rows that it has not seen nothing sets a row apart from the points beside it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from anharmonic.monitor.measuring import Sight, Watched
+from anharmonic.monitor.traffic import count_of, taken
+from anharmonic.protocols import Floats
+from anharmonic.randomness import generator
+from anharmonic.regions import Region, host
+
+__all__ = ["memorised", "spikes"]
+
+ASKED = 128
+RATIO, ERRORS = 1.55, 4.0
+"""How many times as much a model bends at the reference's rows as beside them, and by how many
+standard errors more, from which on it looks memorised: see benchmarks.memorising."""
+
+
+def memorised(
+    sight: Sight, reference: Any, watch: dict[str, Watched], seed: int = 0
+) -> tuple[str, int]:
+    """Words on a reference that looks like training data, or none, and the queries it took.
+
+    Where functions of the user's own are watched alone, the model does not matter.
+    """
+    if all(callable(each) for each in watch.values()):
+        return "", 0
+    few = np.sort(generator(seed, 76).permutation(count_of(reference))[:ASKED])
+    region = sight.region(taken(reference, few))
+    at = sight.gamma_of(region)
+    beside = sight.gamma_of(_aside(region, sight, seed))
+    ratio, errors = spikes(at, beside)
+    queries = 2 * len(few) * sight.queries("gamma")
+    if ratio < RATIO or errors < ERRORS:
+        return "", queries
+    return (
+        f"the model bends {ratio:.1f} times as much at the reference's rows as beside them: this "
+        "looks like training data, which the model has seen. Give held-out rows from a quiet time"
+    ), queries
+
+
+def spikes(at: Floats, beside: Floats) -> tuple[float, float]:
+    """The ratio of two means of gamma at the same rows, and their difference in errors."""
+    gap = at - beside
+    error = gap.std() / np.sqrt(len(gap))
+    if not at.mean() or not error:
+        return 1.0, 0.0
+    return float(at.mean() / max(beside.mean(), 1e-12)), float(gap.mean() / error)
+
+
+def _aside(region: Region, sight: Sight, seed: int) -> Region:
+    """Each row a radius towards another of them, or half the way: as near to data as it was."""
+    values = np.asarray(host(region.values), dtype=np.float64)
+    others = np.roll(values[(order := generator(seed, 77).permutation(len(values)))], 1, axis=0)
+    away = np.empty_like(values)
+    away[order] = others
+    away -= values
+    lengths = np.linalg.norm(away / np.asarray(sight.units), axis=1, keepdims=True)
+    share = np.minimum(0.5, sight.radius / np.maximum(lengths, 1e-12))
+    return replace(region, values=values + share * away)
