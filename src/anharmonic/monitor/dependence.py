@@ -7,7 +7,7 @@ and goes leaves the ranks themselves uncorrelated):
    τ = S(0)/variance, S being its spectrum;
 2. slow change that this does not explain: the first K ordinates of the periodogram, divided by that
    spectrum, lie above the others (a likelihood ratio, for the best K), or a stretch of the scores
-   stands at another level than the rest;
+   (where nothing else was found, of their own values too) stands at another level than the rest;
 3. single ordinates far above the rest (Fisher, 1929) are a cycle.
 
 Where slow change or a cycle alone explains the scores better than memory does, by BIC, that holds.
@@ -43,6 +43,8 @@ it in 0.3% of references of 200 to 20,000 scores."""
 CHANCE, LESS = 0.003, 0.001
 """That independent scores are taken for slow ones, and the same again for a cycle and for
 a stretch at another level: by their ranks, and by the ranks' distance from the middle."""
+CUT = 0.01
+"""Share of scores at either end that count as outliers."""
 MOST_LINES = 16
 CELLS, SHORTEST, PERMUTATIONS, WORTH_A_LOOK = 512, 20, 999, 3.7
 """Sums that a reference is cut into to look for a stretch at another level; the shortest one's
@@ -105,7 +107,13 @@ def dependence_of(values: Floats, seed: int = 0) -> Dependence:
     ranks = rankdata(values)
     ranks -= ranks.mean()
     looks = [_looked(ranks, CHANCE, seed), _looked(np.abs(ranks), LESS, seed)]
-    return Dependence(*(max(each) for each in zip(*looks, strict=True)))
+    found = Dependence(*(max(each) for each in zip(*looks, strict=True)))
+    if found.wanted > 1 or len(values) < FEWEST:
+        return found
+    # A factor between levels shows better in scores than in their ranks, once outliers are cut.
+    cut = np.clip(values, *np.quantile(values, (CUT, 1 - CUT)))
+    stretch = _stretch(cut - cut.mean(), CHANCE, seed)
+    return found._replace(slow=3 * stretch, wanted=max(1, 3 * stretch), least=max(1, stretch))
 
 
 def why_no_promise(depends: Dependence, count: int, block: int) -> str | None:

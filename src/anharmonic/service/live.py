@@ -65,6 +65,7 @@ class Live:
             "alarm": bool(monitor.alarm),
             "log_evidence": max(filter(math.isfinite, logs), default=0.0),
             "threshold": float(monitor.threshold),
+            "promise": str(monitor.promise),
             "waiting": pipeline.points,
             "lag_seconds": round(pipeline.lag, 4),
             "points_per_second": round(self.rate(), 1),

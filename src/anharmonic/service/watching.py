@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import math
 import time
 import uuid
@@ -35,6 +36,7 @@ NOISES = 6.0
 """Times the largest difference of two calls: what a third may differ by."""
 MISSING = "not finite"
 """Why an event has no score, as `Monitor` says it."""
+LOG = logging.getLogger("anharmonic.service")
 ALARMS = uuid.UUID("6f0d2c5e-6a52-4d52-9b3e-0f7a4f0c7a11")
 """The name space of alarms' ids."""
 
@@ -243,6 +245,8 @@ class Watch:
         return fresh, labels if any(labels) else None
 
     def _raised(self, alarm: Any, shift: int, now: float) -> Raised:
+        if alarm.remark:
+            LOG.warning("mind, of the alarm of %s: %s", alarm.watched, alarm.remark)
         where = (
             f"{self.name}|{alarm.watched}|{alarm.segment}|{alarm.direction}|{alarm.at + shift + 1}"
         )

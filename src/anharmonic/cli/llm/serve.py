@@ -22,6 +22,7 @@ from anharmonic.cli.llm.options import (
 )
 from anharmonic.cli.show import plain, tell
 from anharmonic.errors import MissingExtra, SettingsError
+from anharmonic.listening import Crowd, open_files, patient_protocol
 from anharmonic.llm.clients import Endpoint
 from anharmonic.llm.clients.endpoint import key_variable
 from anharmonic.llm.drift import ChatWatch, quiet_time, way_of_measuring
@@ -33,6 +34,7 @@ from anharmonic.llm.scorer import ChatScore, Scorer
 __all__ = ["serve_command"]
 
 TOKEN = "ANHARMONIC_GATEWAY_TOKEN"
+CONNECTIONS = 1000
 STOP_WITHIN = 5
 """Seconds for requests under way when told to stop; scoring has a few more of its own."""
 
@@ -78,6 +80,9 @@ def serve_command(
     false_alarms: Annotated[
         str, typer.Option(help="How many are allowed, among scored chats.")
     ] = "1 per 10000",
+    promise: Annotated[
+        bool, typer.Option(help="Refuse a reference that can promise no rate of false alarms.")
+    ] = True,
     embed: EmbedOption = "minilm",
     count: CountOption = 10,
     perturb: PerturbOption = "auto",
@@ -106,7 +111,7 @@ def serve_command(
     way = way_of_measuring(recipe, embed)
     watch = None
     if reference is not None:
-        watch = ChatWatch(quiet_time(reference, way), false_alarms, seed)
+        watch = ChatWatch(quiet_time(reference, way), false_alarms, seed, promise=promise)
     with ExitStack() as open_things:
         client = open_things.enter_context(
             Endpoint(url, "as asked", key=key, concurrency=max_concurrency)
@@ -143,6 +148,7 @@ def serve_command(
             port=port,
             log_level="warning",
             ws="none",
+            http=patient_protocol(Crowd(open_files(CONNECTIONS))),
             timeout_graceful_shutdown=STOP_WITHIN,
         )
 
