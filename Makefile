@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 MLSERVER := .venv-mlserver/bin/mlserver
 
-.PHONY: demo test slow check lint audit bench docs mlserver chromium clean
+.PHONY: demo test slow faults check lint audit bench docs mlserver chromium clean
 
 demo: $(VENV)/.demo
 	$(BIN)/anharmonic demo
@@ -26,6 +26,13 @@ lint: $(VENV)/.test
 # Known vulnerabilities need pip-audit and a network; it says when it could not look.
 audit: $(VENV)/.test
 	$(BIN)/python .ci/audit.py
+
+# Long faults: fuzzed requests to every server, damaged files, kills, coverage of intervals.
+faults: $(VENV)/.test
+	$(BIN)/python -m benchmarks.service mutated
+	$(BIN)/python -m benchmarks.gateway
+	$(BIN)/python -m benchmarks.mutations
+	$(BIN)/python -m benchmarks.kills
 
 bench: $(VENV)/.test
 	$(BIN)/python -m benchmarks

@@ -174,7 +174,7 @@ def _described(sphere: Sphere, probe: Probe) -> dict[str, Any]:
         "codes": codes(model.classes) if model.classes and model.kind == "label" else None,
         "reduction": _name(sphere.reduction),
         "region": region.kind,
-        "grid": list(region.steps) or None,
+        "cells": list(region.steps) or None,
         "points": len(region),
         "fingerprint": fingerprint(region, sphere.units),
         "volume": None if volume is None else volume / float(np.prod(sphere.units)),

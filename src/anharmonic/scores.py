@@ -112,9 +112,9 @@ class Scores:
         A whole grid is no random sample of it: its cells each stand for themselves, so that only
         what differs within a cell counts, and that is read from cells side by side.
         """
-        grid = self.settings.get("grid")
-        if grid and self.complete and len(self) > 1:
-            return stratified_error(self.values, grid)
+        cells = self.settings.get("cells")
+        if cells and self.complete and len(self) > 1:
+            return stratified_error(self.values, cells)
         return float(self.moments.error)
 
     @property

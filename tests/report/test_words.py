@@ -76,7 +76,7 @@ def test_points_that_noise_put_there_are_not_called_proven(tmp_path):
     points = np.random.default_rng(0).normal(size=(2000, 6))
     scores = ah.gamma(lambda x: x.sum(axis=1), points, radius=0.3, ball="random", directions=12)
     lower = scores.intervals()[0]
-    assert 0.03 < (lower > 0).mean() < 0.07
+    assert 0.01 < (lower > 0).mean() < 0.05
     page = ah.report.write(tmp_path / "page.html", scores).read_text()
     assert "some stand here by chance" in page
     assert "may be noise" in page

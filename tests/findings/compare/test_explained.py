@@ -134,7 +134,7 @@ def test_a_table_of_chances_says_so_and_ends_at_one():
     model = lambda x: np.stack([x[:, 0], -x[:, 0]], axis=1)  # noqa: E731
     points = np.stack([np.linspace(-0.4, 0.4, 40), np.zeros(40)], axis=1)
     scores = ah.nstep_robustness(
-        model, points, radius=0.3, scale=None, steps=9, directions=4, seed=1
+        model, points, radius=0.3, scale=None, steps=9, directions=6, seed=1
     )
     assert scores.intervals()[1].max() > 1, "the case that was found"
     table = plots.worst_points(scores, points, count=40).data[0]

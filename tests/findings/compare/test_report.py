@@ -111,7 +111,7 @@ def test_the_printed_python_of_a_comparison_runs_where_columns_are_held(tmp_path
 
 @pytest.mark.finding("newcomer B12")
 def test_a_scale_of_the_wrong_length_is_explained():
-    with pytest.raises(SettingsError, match=r"scale has 2 numbers and 4 columns move \(0, 1, 2"):
+    with pytest.raises(SettingsError, match=r"shape \(2,\) and 4 columns move \(0, 1, 2"):
         ah.gamma(waves(1), POINTS, scale=[1.0, 2.0])
     assert ah.gamma(waves(1), POINTS, scale=[2.0], radius=0.1).settings["scale"] == [2.0] * 4
 
@@ -126,7 +126,7 @@ def test_the_report_says_what_is_the_same_and_what_noise_hides(tmp_path):
     text = headline(found.scores, found).rest
     verdict = next(each for each in text if "differences are real" in each)
     assert verdict.startswith("3 of 6 differences are real")
-    assert "The same within 10%: one and again." in verdict
+    assert "The same within 10%: again and one." in verdict
     assert "Not told apart: " in verdict
     page = ah.report.write(tmp_path / "page.html", found).read_text()
     assert ">the same within 10%</span>" in page

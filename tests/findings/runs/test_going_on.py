@@ -14,7 +14,7 @@ import pytest
 
 import anharmonic as ah
 from anharmonic import checkpoints, meanvalue
-from anharmonic.deviation import Part
+from anharmonic.deviation import Changes, Part
 from anharmonic.errors import InputError, MeasurementStopped, SettingsError
 from anharmonic.ledger import Ledger
 
@@ -127,7 +127,9 @@ def test_a_stop_before_a_resumed_run_has_begun_loses_nothing(monkeypatch):
 @pytest.mark.finding("security A10")
 def test_an_interrupt_inside_the_ledger_leaves_it_whole():
     ledger, rows = Ledger(3, "norm"), np.array([0, 2])
-    part = Part(rows, 2, np.ones((2, 2)), np.ones((2, 2)), np.ones(2), np.ones(2), 9, 0)
+    pair, none = np.ones((2, 2)), np.zeros(0, dtype=np.int64)
+    changes = Changes.of(pair, np.zeros(2, dtype=np.int64))
+    part = Part(rows, 2, pair, pair, np.ones(2), np.ones(2), changes, 9, 0, none)
     ledger.add(part)
     before = {name: np.copy(value) for name, value in vars(ledger).items()}
 
