@@ -10,7 +10,7 @@ demo: $(VENV)/.demo
 	$(BIN)/anharmonic demo
 
 test: $(VENV)/.test $(MLSERVER) chromium lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 # Reduced studies that train networks: minutes.
 slow: $(VENV)/.test

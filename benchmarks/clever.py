@@ -203,16 +203,12 @@ def spread() -> bool:
     below = (values < RADIUS).all(axis=0)
     values = values[:, below]
     relative = values.std(axis=0, ddof=1) / values.mean(axis=0)
-    low, high = (np.stack([run.intervals()[end][below] for run in runs]) for end in (0, 1))
-    # No true bound is above the smallest upper end: that end is a slope some run has met.
-    best = high.min(axis=0)
-    covers = ((low <= best) & (best <= high)).mean()
+    # Whether intervals hold known bounds is for benchmarks.clever_coverage: other runs are none.
     print(
         f"{SPREAD_RUNS} runs of {below.sum()} points at the default size: spread "
-        f"{np.mean(relative):.2%} (largest {relative.max():.2%}), the 95% interval holds the "
-        f"smallest bound of any run's steepest slope in {covers:.0%}"
+        f"{np.mean(relative):.2%} (largest {relative.max():.2%})"
     )
-    return bool(np.mean(relative) <= 0.02 and covers >= 0.9)
+    return bool(np.mean(relative) <= 0.02)
 
 
 def violations() -> bool:

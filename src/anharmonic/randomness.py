@@ -129,7 +129,6 @@ def _whole(seed: int) -> int:
     return int(seed)
 
 
-@lru_cache(maxsize=96)
 def haar(seed: int, place: int, digit: int, dimension: int) -> Floats:
     """A uniformly random orthogonal matrix."""
     normal = generator(seed, 6, place, digit).standard_normal((dimension, dimension))

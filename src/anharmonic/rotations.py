@@ -24,12 +24,13 @@ digits form a rectangle are not independent, which the variance of a mean cannot
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
 from array_api_compat import array_namespace, device
 
-from anharmonic.protocols import Array, Draw, Integers
+from anharmonic.protocols import Array, Draw, Floats, Integers
 from anharmonic.randomness import haar, like, normals, phases, signs
 
 __all__ = ["rotate", "way"]
@@ -106,29 +107,34 @@ class Factors:
     def __init__(self, draw: Draw, number: str, dimension: int) -> None:
         self._draw, self._dimension = draw, dimension
         self._kind = ("row", "turn").index(number)
-        self._placed: dict[tuple[int, int], Array] = {}
         self._families: dict[int, Array] = {}
 
     def of(self, level: int, digit: int) -> Array:
         """The factor of a digit; `level` counts from the last one."""
-        if (level, digit) not in self._placed:
-            like = self._draw.like
-            # A leading zero may be one of a longer number too: it never has a factor.
-            matrix = (
-                haar(self._draw.seed, 2 * level + self._kind, digit, self._dimension)
-                if digit or not level
-                else np.eye(self._dimension)
-            )
-            xp = array_namespace(like)
-            self._placed[level, digit] = xp.asarray(matrix, dtype=like.dtype, device=device(like))
-        return self._placed[level, digit]
+        return self.family(level)[digit]
 
     def family(self, level: int) -> Array:
         """The factors of all digits, (BASE, n, n)."""
         if level not in self._families:
-            xp = array_namespace(self._draw.like)
-            self._families[level] = xp.stack([self.of(level, digit) for digit in range(BASE)])
+            like = self._draw.like
+            place = 2 * level + self._kind
+            self._families[level] = array_namespace(like).asarray(
+                _family(self._draw.seed, place, self._dimension),
+                dtype=like.dtype,
+                device=device(like),
+            )
         return self._families[level]
+
+
+@lru_cache(maxsize=16)
+def _family(seed: int, place: int, dimension: int) -> Floats:
+    """The factors of all digits at a place.
+
+    A leading zero may be one of a longer number too, so it has none: the identity.
+    """
+    ones = [haar(seed, place, digit, dimension) for digit in range(1, BASE)]
+    zero = haar(seed, place, 0, dimension) if place < 2 else np.eye(dimension)
+    return np.stack([zero, *ones])
 
 
 def _branched(factors: Factors, numbers: Integers, vectors: Array, level: int = 0) -> Array:
