@@ -4,13 +4,22 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 MLSERVER := .venv-mlserver/bin/mlserver
 
-.PHONY: demo test slow faults check lint audit bench docs mlserver chromium clean
+.PHONY: demo test test-first test-rest slow faults check lint audit bench docs mlserver chromium clean
 
 demo: $(VENV)/.demo
 	$(BIN)/anharmonic demo
 
+# Two processes of about equal length, one per core; the second takes all that the first does not.
+FIRST := tests/findings tests/llm tests/service tests/monitor tests/reproduce tests/models
+
 test: $(VENV)/.test $(MLSERVER) chromium lint
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(MAKE) --no-print-directory -j2 --output-sync=target test-first test-rest
+
+test-first:
+	$(BIN)/python -m pytest $(FIRST)
+
+test-rest:
+	$(BIN)/python -m pytest $(addprefix --ignore=,$(FIRST))
 
 # Reduced studies that train networks: minutes.
 slow: $(VENV)/.test

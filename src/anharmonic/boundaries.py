@@ -12,11 +12,12 @@ import math
 from typing import Any
 
 import numpy as np
+from scipy.special import gammaln
 
 from anharmonic.errors import SettingsError
 from anharmonic.protocols import Floats
 
-__all__ = ["label_step"]
+__all__ = ["label_step", "mean_coordinate"]
 
 UNIFORM = ("rotated", "random")
 """What the names of balls begin with that lie uniformly on the sphere."""
@@ -80,3 +81,13 @@ def _read(classes: list[str], outputs: Floats) -> list[float]:
         return [0.0, 1.0]
     seen = outputs[np.isfinite(outputs)]
     return codes if np.isin(seen, codes).all() else [0.0, 1.0]
+
+
+def mean_coordinate(dimension: int) -> float:
+    """E|u₁| over the unit sphere: how far a direction reaches along a fixed one, on average.
+
+    >>> round(mean_coordinate(3), 12)
+    0.5
+    """
+    logarithm = gammaln(dimension / 2) - gammaln((dimension + 1) / 2)
+    return float(np.exp(logarithm) / np.sqrt(np.pi))

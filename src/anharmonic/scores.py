@@ -13,15 +13,20 @@ from pathlib import Path
 from typing import Any, Literal, Self, cast
 
 import numpy as np
-from scipy.special import gammaln
 
 from anharmonic import tables
-from anharmonic.boundaries import label_step
+from anharmonic.boundaries import label_step, mean_coordinate
 from anharmonic.columns import remark, told
 from anharmonic.errors import InputError, SettingsError
 from anharmonic.moments import Estimate, Moments, half_widths, stratified_error
 from anharmonic.protocols import Floats, Integers
-from anharmonic.uncertainty import LOOKS, half_widths_of_points, resolutions, rounding
+from anharmonic.uncertainty import (
+    LOOKS,
+    half_widths_of_points,
+    mean_lengths,
+    resolutions,
+    rounding,
+)
 
 __all__ = ["Scores", "mean_coordinate"]
 
@@ -400,19 +405,3 @@ def _kind_of(metric: str) -> type[Scores]:
     room, name = HOMES.get(metric, ("scores", "Scores"))
     kind: type[Scores] = getattr(import_module(f"anharmonic.{room}"), name)
     return kind
-
-
-def mean_lengths(dimensions: Integers) -> Floats:
-    """Mean length of normal noise, as a share of its root mean square."""
-    half = np.maximum(dimensions, 1) / 2
-    return cast(Floats, np.exp(gammaln(half + 0.5) - gammaln(half)) / np.sqrt(half))
-
-
-def mean_coordinate(dimension: int) -> float:
-    """E|u₁| over the unit sphere: how far a direction reaches along a fixed one, on average.
-
-    >>> round(mean_coordinate(3), 12)
-    0.5
-    """
-    logarithm = gammaln(dimension / 2) - gammaln((dimension + 1) / 2)
-    return float(np.exp(logarithm) / np.sqrt(np.pi))

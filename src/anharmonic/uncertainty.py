@@ -14,11 +14,19 @@ from __future__ import annotations
 from typing import cast
 
 import numpy as np
+from scipy.special import gammaln
 
 from anharmonic.moments import half_widths
 from anharmonic.protocols import Floats, Integers
 
-__all__ = ["LOOKS", "half_widths_of_points", "precision", "resolutions", "rounding"]
+__all__ = [
+    "LOOKS",
+    "half_widths_of_points",
+    "mean_lengths",
+    "precision",
+    "resolutions",
+    "rounding",
+]
 
 LOOKS = 7
 """How often a tolerance looks at a point: after 4, 8, …, 256 turns."""
@@ -122,3 +130,9 @@ def rounding(epsilon: float, outputs: Floats) -> Floats:
     sizes = np.sqrt(np.sum(outputs.reshape(len(outputs), -1) ** 2, axis=1))
     typical = np.mean(sizes[np.isfinite(sizes)]) if np.isfinite(sizes).any() else 0.0
     return cast(Floats, ROUNDINGS * epsilon * np.fmax(sizes, typical))
+
+
+def mean_lengths(dimensions: Integers) -> Floats:
+    """Mean length of normal noise, as a share of its root mean square."""
+    half = np.maximum(dimensions, 1) / 2
+    return cast(Floats, np.exp(gammaln(half + 0.5) - gammaln(half)) / np.sqrt(half))

@@ -73,7 +73,7 @@ def test_three_sectors_count_alike_by_length_and_by_share():
         {"ball": "cross", "rotations": 0},
         {"bounds": (-2, 2)},
     ],
-    ids=str,
+    ids=["angle", "function", "dense", "unrotated", "bounds"],
 )
 def test_what_is_no_share_of_a_sphere_is_refused(arguments):
     with pytest.raises(ah.errors.SettingsError, match="measure with"):
