@@ -19,6 +19,7 @@ class StandIn:
     threshold = rate = 100.0
     score, seed, segment, queries_a_row = 1.0, 0, None, 17
     watch = ("gamma",)
+    promise = "one among a hundred"
     reference: dict[str, Any] = {"gamma": np.linspace(0.0, 2.0, 50)}  # noqa: RUF012
 
     def __init__(self) -> None:
@@ -69,6 +70,7 @@ class StandIn:
                     since=0,
                     log_evidence=float(trace[first]),
                     threshold=self.threshold,
+                    remark="",
                 )
             ]
         self.seen += len(values)

@@ -82,7 +82,9 @@ def test_an_alarm_goes_to_its_own_models_receiver(tmp_path: Path) -> None:
     ):
         b.observe([[200.0, 0]])
         a.observe([[200.0, 0]])
-        while not got:
+        for _ in range(500):
+            if got:
+                break
             threading.Event().wait(0.02)
         threading.Event().wait(0.2)
         assert b.http.get("/v1/alarms").json()["alarms"][0]["delivered"] is None
