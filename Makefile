@@ -36,7 +36,7 @@ lint: $(VENV)/.test
 audit: $(VENV)/.test
 	$(BIN)/python .ci/audit.py
 
-# Long faults: fuzzed requests to every server, damaged files, kills, coverage of intervals.
+# Long faults: fuzzed requests to every server, damaged files, kills.
 faults: $(VENV)/.test
 	$(BIN)/python -m benchmarks.service mutated
 	$(BIN)/python -m benchmarks.gateway
