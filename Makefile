@@ -10,7 +10,7 @@ demo: $(VENV)/.demo
 	$(BIN)/anharmonic demo
 
 # Two processes of about equal length, one per core; the second takes all that the first does not.
-FIRST := tests/findings tests/llm tests/service tests/monitor tests/reproduce tests/models
+FIRST := tests/findings tests/llm tests/serve tests/monitor tests/studies tests/models
 
 test: $(VENV)/.test $(MLSERVER) chromium lint
 	$(MAKE) --no-print-directory -j2 --output-sync=target test-first test-rest

@@ -157,7 +157,7 @@ def ours(images: Any) -> tuple[Spent, ah.CleverScores]:
 
 def fits() -> bool:
     """500 fits each, from the same slopes: fresh blocks for ours, resampled maxima for theirs."""
-    from anharmonic.lipschitz.weibull import fitted
+    from anharmonic.measures.clever.weibull import fitted
 
     count = -(-FITS // 9)
     pool = _slopes(digits()[0][1300 : 1300 + count])[:FITS]

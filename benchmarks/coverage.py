@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import anharmonic as ah
-from anharmonic.moments import half_widths
-from anharmonic.protocols import Floats
+from anharmonic._core.protocols import Floats
+from anharmonic._core.statistics import half_widths
 
 TURNS = (4, 16)
 TRUTH_TURNS = 1000

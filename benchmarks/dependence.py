@@ -19,10 +19,10 @@ from rich.table import Table
 from scipy.signal import lfilter
 from scipy.stats import binom
 
+from anharmonic._core.protocols import Floats
 from anharmonic.errors import PointsError
 from anharmonic.monitor import Evidence
 from anharmonic.monitor.dependence import dependence_of
-from anharmonic.protocols import Floats
 
 RATE = 100_000
 REFUSED = 0.02

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import anharmonic as ah
-from anharmonic.comparison import Comparison
-from anharmonic.moments import Moments, half_widths, welch
-from anharmonic.protocols import Floats
+from anharmonic._core.protocols import Floats
+from anharmonic._core.statistics import Moments, half_widths, welch
+from anharmonic.measures.compare import Comparison
 
 Models = dict[str, Callable[[Floats], Floats]]
 Case = tuple[Models, Floats, dict[str, Any]]

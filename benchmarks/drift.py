@@ -17,10 +17,10 @@ from rich.table import Table
 from scipy.signal import lfilter
 from scipy.special import ndtr
 
+from anharmonic._core.protocols import Floats
+from anharmonic._core.statistics import Rate
 from anharmonic.errors import PointsError
-from anharmonic.moments import Rate
 from anharmonic.monitor import Evidence, river
-from anharmonic.protocols import Floats
 
 REFERENCE, NULL, BEFORE, AFTER = 5_000, 10_000, 2_000, 5_000
 RATE = 100_000

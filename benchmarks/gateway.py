@@ -24,9 +24,9 @@ from typing import Any
 import numpy as np
 
 from anharmonic.llm.clients import Endpoint
-from anharmonic.llm.gateway import Gateway
 from anharmonic.llm.recipe import Recipe
-from anharmonic.llm.scorer import Scorer
+from anharmonic.serve.llm.gateway import Gateway
+from anharmonic.serve.llm.scorer import Scorer
 
 REQUESTS, LONGEST, AT_ONCE = 10_000, 5.0, 8
 KEY, VARIABLE = "sk-of-the-operator-0123456789", "ANHARMONIC_FUZZ_KEY"

@@ -18,7 +18,7 @@ import numpy as np
 from scipy.special import betainc
 
 import anharmonic as ah
-from anharmonic.moments import Moments
+from anharmonic._core.statistics import Moments
 
 POINTS, SEEDS = 200, 60
 DIMENSIONS = (6, 7, 8, 10, 12, 16, 20, 60)

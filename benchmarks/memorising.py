@@ -28,8 +28,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
+from anharmonic._core.protocols import Floats
 from anharmonic.monitor import Monitor
-from anharmonic.protocols import Floats
 
 EARLY = 1000
 

@@ -33,7 +33,7 @@ print((after - before) / 1e6, scores.queries)
 
 IMAGE = """
 import numpy as np, resource, anharmonic as ah
-from anharmonic.stability import nstep_robustness
+from anharmonic.measures.stability import nstep_robustness
 random = np.random.default_rng(0)
 image, weights = np.round(random.uniform(0, 255, (1, 100, 100))), random.normal(size=(10_000, 10))
 model = lambda x: np.asarray(x).reshape(len(x), -1) @ weights / 10_000

@@ -197,7 +197,6 @@ def _work() -> None:
     import warnings
 
     import anharmonic as ah
-    from anharmonic import files, models  # noqa: F401 (imported before memory is short)
 
     said = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
@@ -242,7 +241,7 @@ def _warmed(points: Any) -> None:
 
 def _measured(loader: str, path: Path, points: Any) -> None:
     import anharmonic as ah
-    from anharmonic.files import read_data
+    from anharmonic._core.files import read_data
 
     if loader in DATA:
         ah.gamma(_first, read_data(path), rotations=2)

@@ -25,7 +25,7 @@ def digits(folder: Path, device: str = "cpu") -> tuple[Any, Any]:
     """All 70,000 digits (70,000, 784) and the logits of a small network trained on 60,000."""
     import torch
 
-    from anharmonic.reproduce.mnist import read_mnist
+    from studies.mnist import read_mnist
 
     parts = read_mnist(folder)
     images = np.concatenate([each.images for each in parts]).reshape(70_000, 784)

@@ -68,7 +68,7 @@ def apart(size: int, search: str) -> dict[str, Any]:
 
 
 def drawn(found: list[dict[str, Any]], path: Path) -> None:
-    from anharmonic.reproduce.pictures import Curve, Picture, curves, write_pictures
+    from studies.pictures import Curve, Picture, curves, write_pictures
 
     sizes = np.array([each["points"] for each in found], dtype=np.float64)
     cpu = np.array([each["cpu"] for each in found])

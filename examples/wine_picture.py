@@ -14,8 +14,8 @@ import matplotlib.pyplot as plt
 from matplotlib.colors import ListedColormap
 
 import anharmonic as ah
-from anharmonic.moments import Estimate
-from anharmonic.reproduce.wine import BOX, RADIUS, wine_models, wine_split
+from anharmonic._core.statistics import Estimate
+from anharmonic.demos.wine import BOX, RADIUS, wine_models, wine_split
 
 STEPS = 180
 NAMES = {"GBDT-1": "5 stumps: well fit", "GBDT-2": "200 deep trees: overfit"}

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Unpack
 import pytest
 
 if TYPE_CHECKING:
+    from anharmonic.measures.remeasure import MeasureArguments
     from anharmonic.regions import Region
-    from anharmonic.repetition import MeasureArguments
     from anharmonic.scores import Scores
 
 __all__ = ["AssertHarmonic", "assert_harmonic"]
@@ -74,7 +74,7 @@ def assert_harmonic() -> AssertHarmonic:
 
 def _worst(scores: Scores, region: Region) -> list[str]:
     """The points that score highest, with their coordinates."""
-    from anharmonic.moments import Estimate
+    from anharmonic._core.estimate import Estimate
 
     more = ["…"] if region.dimension > SHOWN else []
     lines = []

@@ -10,8 +10,8 @@ import pytest
 
 import anharmonic as ah
 from anharmonic import baselines
+from anharmonic._core.statistics import share_interval
 from anharmonic.errors import SettingsError
-from anharmonic.moments import share_interval
 
 RANDOM = np.random.default_rng(0)
 POINTS = RANDOM.normal(size=(30, 4))

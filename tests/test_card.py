@@ -12,8 +12,8 @@ import yaml
 from huggingface_hub import ModelCard
 
 import anharmonic as ah
-from anharmonic.card import END, START, add_to_card
 from anharmonic.errors import InputError, MissingExtra
+from anharmonic.report.card import END, START, add_to_card
 from tests.test_cli import run
 
 POINTS = np.random.default_rng(0).normal(size=(60, 3))

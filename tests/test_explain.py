@@ -17,7 +17,7 @@ from sklearn.linear_model import LogisticRegression
 import anharmonic as ah
 from anharmonic import plots
 from anharmonic.errors import PointsError, SettingsError
-from anharmonic.explanation import nearest_counterfactual
+from anharmonic.measures.explain import nearest_counterfactual
 
 WEIGHTS = np.array([1.0, 0.5, 0.0, 0.0])
 

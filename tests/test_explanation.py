@@ -12,7 +12,7 @@ from sklearn.ensemble import RandomForestClassifier
 
 import anharmonic as ah
 from anharmonic.errors import SettingsError
-from anharmonic.explanation import worst_contributions
+from anharmonic.measures.explain import worst_contributions
 from tests.oracles import linear, squares
 
 POINTS = np.random.default_rng(0).normal(size=(30, 4))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from anharmonic.fingerprints import fingerprint
+from anharmonic.measures.setup.fingerprints import fingerprint
 from anharmonic.regions import points
 
 POINTS = np.random.default_rng(0).normal(size=(300, 7)).astype(np.float32).astype(np.float64)

@@ -11,9 +11,8 @@ from scipy.stats import binom
 
 import anharmonic as ah
 from anharmonic.errors import SettingsError
-from anharmonic.gate import below, no_worse
-from anharmonic.likeness import same_points
-from anharmonic.repetition import arguments_of, measured_like
+from anharmonic.gate import below, no_worse, same_points
+from anharmonic.measures.remeasure import arguments_of, measured_like
 
 POINTS = np.random.default_rng(0).normal(size=(200, 4))
 REPETITIONS = 400

@@ -11,10 +11,10 @@ from numpy.testing import assert_allclose
 from scipy.stats import ortho_group
 
 import anharmonic as ah
-from anharmonic.asking import Pace, Question
-from anharmonic.deviation import Sphere, Task, measured
-from anharmonic.ledger import Ledger
-from anharmonic.moments import Moments
+from anharmonic._core.statistics import Moments
+from anharmonic.measures.gamma.accumulator import Ledger
+from anharmonic.measures.setup.batching import Pace, Question
+from anharmonic.measures.setup.sphere import Sphere, Task, measured
 from anharmonic.regions import points as as_points
 
 dimensions = st.integers(1, 12)

@@ -59,7 +59,7 @@ PARAMETERS = [
 def test_the_public_names_are_these():
     assert set(ah.__all__) == NAMES
     assert set(dir(ah)) == NAMES | {"__version__"}
-    with pytest.raises(AttributeError, match="no attribute 'gama'"):
+    with pytest.raises(AttributeError, match="No anharmonic attribute gama"):
         _ = ah.gama
 
 

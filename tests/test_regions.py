@@ -12,8 +12,8 @@ from scipy.spatial import Delaunay
 
 import anharmonic as ah
 from anharmonic.errors import SettingsError
+from anharmonic.measures.setup.scale import nearest_distance
 from anharmonic.regions import grid, hull, points, window
-from anharmonic.scaling import nearest_distance
 
 RANDOM = np.random.default_rng(0)
 

@@ -8,7 +8,7 @@ import torch
 
 import anharmonic as ah
 from anharmonic import workers
-from anharmonic.protocols import Draw
+from anharmonic._core.protocols import Draw
 
 INNER = np.random.default_rng(0).normal(size=(30, 20))
 

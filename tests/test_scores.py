@@ -12,8 +12,8 @@ import polars as pl
 import pytest
 
 import anharmonic as ah
+from anharmonic._core.estimate import Estimate
 from anharmonic.errors import InputError, SettingsError
-from anharmonic.moments import Estimate
 
 POINTS = np.random.default_rng(0).normal(size=(30, 4))
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import anharmonic as ah
-from anharmonic.moments import half_widths
+from anharmonic._core.statistics import half_widths
 from tests import oracles
 
 REPETITIONS = 400

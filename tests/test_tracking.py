@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 
 import anharmonic as ah
 from anharmonic.errors import MissingExtra
-from anharmonic.tracking import ROWS, gamma_metric, log_scores
+from anharmonic.report.tracking import ROWS, gamma_metric, log_scores
 from tests.stores import mlflow_store
 
 FRAME, TARGET = load_iris(return_X_y=True, as_frame=True)

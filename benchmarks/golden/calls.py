@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -103,11 +103,12 @@ def interrupted() -> Any:
             raise RuntimeError("gone")
         return wave(x)
 
-    given = {"radius": 0.3, "ball": "simplex", "batch_size": 50}
+    given: dict[str, Any] = {"radius": 0.3, "ball": "simplex", "batch_size": 50}
     try:
         ah.gamma(failing, points(), **given)
-    except ah.AnharmonicError as stop:
-        return table(ah.gamma(wave, points(), resume=stop.partial, **given))
+    except ah.errors.MeasurementStopped as stop:
+        partial = stop.partial
+        return table(ah.gamma(wave, points(), resume=partial, **given))
     raise AssertionError("the model did not stop")
 
 
@@ -285,7 +286,8 @@ def map_of() -> dict[str, Any]:
 
 
 def judged() -> list[str]:
-    old, new = (ah.gamma(lambda x: np.sin(f * x[:, 0]), points(), radius=0.3) for f in (2, 2.2))
+    old = ah.gamma(lambda x: np.sin(2 * x[:, 0]), points(), radius=0.3)
+    new = ah.gamma(lambda x: np.sin(2.2 * x[:, 0]), points(), radius=0.3)
     verdicts = gate.below(new, 0.05), gate.no_worse(new, old), gate.no_worse(old, new)
     return [str(verdict.summary()) for verdict in verdicts]
 
@@ -311,6 +313,18 @@ def rival_scores() -> dict[str, float]:
     return {rival.__name__: rival(answers, words(answers)) for rival in functions}
 
 
+def baseline(name: str) -> Any:
+    return table(getattr(baselines, name)(classes, points(columns=2), radius=0.3, output="logit"))
+
+
+def searched(climb: Any) -> Any:
+    return search_facts(ah.adversarial_search(classes, Flat, radius=0.3, steps=4, climb=climb))
+
+
+def nstep(kind: Any) -> Any:
+    return table(ah.nstep_robustness(classes, Flat, radius=0.2, kind=kind))
+
+
 Flat = points(40, 2)
 CALLS: Mapping[str, Callable[[], Any]] = {
     "gamma function": lambda: table(ah.gamma(wave, points(), radius=0.3)),
@@ -324,9 +338,7 @@ CALLS: Mapping[str, Callable[[], Any]] = {
     "gamma budget": lambda: table(forest(budget=4000)),
     "gamma tolerance": lambda: table(forest(tolerance=0.05)),
     "gamma moving": lambda: table(forest(moving=["mean radius", "mean area"])),
-    "gamma threads": lambda: table(
-        ah.gamma(wave, points(), radius=0.3, map=workers.threads(2))
-    ),
+    "gamma threads": lambda: table(ah.gamma(wave, points(), radius=0.3, map=workers.threads(2))),
     "gamma bounds": lambda: table(
         ah.gamma(wave, np.clip(points(), -1, 1) * 0.9, radius=0.5, bounds=(-1, 1))
     ),
@@ -353,16 +365,12 @@ CALLS: Mapping[str, Callable[[], Any]] = {
     "gamma saved": lambda: saved(forest(), ah.Scores),
     "gamma raw units": lambda: table(ah.gamma(wave, points(), radius=0.3, scale=None)),
     **{
-        f"baseline {name}": lambda name=name: table(
-            getattr(baselines, name)(classes, points(columns=2), radius=0.3, output="logit")
-        )
+        f"baseline {name}": partial(baseline, name)
         for name in ("flip_rate", "mean_change", "lipschitz", "confidence", "margin", "great")
     },
     "baseline saved": lambda: saved(baselines.flip_rate(classes, Flat, radius=0.5), ah.Scores),
     **{
-        f"search {climb}": lambda climb=climb: search_facts(
-            ah.adversarial_search(classes, Flat, radius=0.3, steps=4, climb=climb)
-        )
+        f"search {climb}": partial(searched, climb)
         for climb in ("margin", "output", "gamma", "random")
     },
     "search table": lambda: search_facts(
@@ -370,12 +378,7 @@ CALLS: Mapping[str, Callable[[], Any]] = {
             data().models["linear"], data().new[:10], steps=3, reference=data().train
         )
     ),
-    **{
-        f"nstep {kind}": lambda kind=kind: table(
-            ah.nstep_robustness(classes, Flat, radius=0.2, kind=kind)
-        )
-        for kind in ("walks", "drift", "sway", "paper")
-    },
+    **{f"nstep {kind}": partial(nstep, kind) for kind in ("walks", "drift", "sway", "paper")},
     "nstep calibration": gates_of_flips,
     "explain": explained,
     "contributions": shared,
@@ -396,7 +399,9 @@ CALLS: Mapping[str, Callable[[], Any]] = {
     "monitor channels": lambda: watched(watch=("gamma", "confidence")),
     "replay": replayed,
     "gate": judged,
-    "measured like": lambda: table(ah.measured_like(forest(), data().models["boosted"], data().new)),
+    "measured like": lambda: table(
+        ah.measured_like(forest(), data().models["boosted"], data().new)
+    ),
     "plan and collect": planned,
     "language": language,
     "language typos": lambda: language(perturb="typos", count=4, unit="angle"),

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 import anharmonic as ah
-from anharmonic.reproduce.mnist import read_mnist
+from studies.mnist import read_mnist
 
 BLOCKS, BLOCK_SIZE, RADIUS = 50, 20, 0.3
 POOL_FACTOR = 10

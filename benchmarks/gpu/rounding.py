@@ -1,7 +1,7 @@
 """What the fast precisions of a GPU cost a real network: their error as a share of gamma.
 
 Each precision against single precision without shortcuts, the same directions around the same
-photos. Needs torch, a CUDA device, and what `python -m anharmonic.reproduce.images` takes:
+photos. Needs torch, a CUDA device, and what `python -m studies.images` takes:
 
     python -m benchmarks.gpu.rounding resnet50 --weights FOLDER --photos FOLDER
 """
@@ -16,8 +16,8 @@ from typing import Any, Literal
 import torch
 
 import anharmonic as ah
-from anharmonic.reproduce.images.__main__ import read_photos
-from anharmonic.reproduce.images.networks import NETWORKS, Network, loaded
+from studies.images.__main__ import read_photos
+from studies.images.networks import NETWORKS, Network, loaded
 
 PHOTOS = 60
 PLACES = (("dense pairs", 100.0), ("dense pairs", 1000.0), ("onehot pairs", 100.0))

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 import anharmonic as ah
-from anharmonic.devices import accelerated, placed
+from anharmonic.models.torch_arrays import accelerated, placed
 from benchmarks.spade_data import digits, surface
 
 BARS = {70_000: 10.0, 1_000_000: 120.0}
@@ -72,7 +72,7 @@ def main(arguments: list[str] | None = None) -> bool:
 
 
 def _checked(inputs: Any, outputs: Any, scores: Any) -> None:
-    from anharmonic.spectral.search import neighbours
+    from anharmonic.measures.spectral.search import neighbours
 
     asked = np.random.default_rng(0).choice(len(inputs), 500, replace=False)
     true = _brute(inputs, asked, 10)

@@ -13,8 +13,8 @@ import numpy as np
 from sqlalchemy import select
 
 import anharmonic as ah
-from anharmonic.service.schema import events
-from anharmonic.service.store import Store
+from anharmonic.serve.monitor.schema import events
+from anharmonic.serve.monitor.store import Store
 from benchmarks.service.load import closed, requests
 from benchmarks.service.target import Target
 

@@ -20,10 +20,10 @@ from typing import cast
 import numpy as np
 from array_api_compat import array_namespace, device
 
+from anharmonic._core.protocols import Array, Ball, Draw, Floats
+from anharmonic._core.randomness import integers, normals, signs
+from anharmonic._core.rotations import rotate
 from anharmonic.errors import SettingsError
-from anharmonic.protocols import Array, Ball, Draw, Floats
-from anharmonic.randomness import integers, normals, signs
-from anharmonic.rotations import rotate
 
 __all__ = [
     "antisimplex",

@@ -14,13 +14,13 @@ from typing import Any, Literal
 
 import numpy as np
 
+from anharmonic._core.estimate import Estimate
+from anharmonic._core.protocols import Floats
+from anharmonic._core.statistics import Moments, half_widths, welch
 from anharmonic.errors import SettingsError
-from anharmonic.likeness import require_alike, same_points
-from anharmonic.moments import Estimate, Moments, half_widths, welch
-from anharmonic.protocols import Floats
 from anharmonic.scores import Scores
 
-__all__ = ["Verdict", "below", "no_worse"]
+__all__ = ["Verdict", "below", "no_worse", "require_alike", "same_points"]
 
 HOPELESS = 1000
 """More points than so many times those at hand are not worth advising."""
@@ -80,7 +80,7 @@ def below(scores: Scores, limit: float, level: float = 0.95) -> Verdict:
     """Whether the region's mean score is below `limit`; fails only when it is really above.
 
     >>> import numpy as np
-    >>> from anharmonic.meanvalue import gamma
+    >>> from anharmonic.measures.gamma.measure import gamma
     >>> points = np.random.default_rng(0).normal(size=(200, 3))
     >>> scores = gamma(lambda x: np.sin(2 * x[:, 0]), points, radius=0.3)
     >>> below(scores, 0.1).outcome, below(scores, 0.001).outcome
@@ -111,7 +111,7 @@ def no_worse(scores: Scores, baseline: Scores, level: float = 0.95, margin: floa
     point; at other points of the same kind by Welch's interval, which is wider.
 
     >>> import numpy as np
-    >>> from anharmonic.meanvalue import gamma
+    >>> from anharmonic.measures.gamma.measure import gamma
     >>> points = np.random.default_rng(0).normal(size=(200, 3))
     >>> old, new = (gamma(lambda x: np.sin(f * x[:, 0]), points, radius=0.3) for f in (2, 2.2))
     >>> no_worse(new, old).passed, no_worse(old, new).passed
@@ -232,3 +232,50 @@ def _usable(scores: Scores, which: str) -> None:
             f"{which} were measured with fewer than two rotations, so their noise is unknown: "
             "measure again with rotations=4"
         )
+
+
+SETTINGS = ("kind", "reduction", "radius", "scale", "columns", "bounds")
+
+
+def same_points(one: Scores, other: Scores) -> bool:
+    """Whether both were measured at the same points, in the same order."""
+    known = one.settings.get("fingerprint")
+    return known is not None and known == other.settings.get("fingerprint")
+
+
+def require_alike(scores: Scores, baseline: Scores) -> None:
+    """Refuse to compare what was measured differently, and say what differs."""
+    now, before = _facts(scores), _facts(baseline)
+    differing = [
+        f"{name} ({before[name]!r:.60}, now {now[name]!r:.60})"
+        for name in now
+        if not _alike(now[name], before[name])
+    ]
+    if differing:
+        raise SettingsError(
+            f"the baseline was measured with another {'; another '.join(differing)}: measure again "
+            "with its settings (anharmonic check --baseline with --model and --data does), "
+            "or make a new baseline"
+        )
+
+
+def _facts(scores: Scores) -> dict[str, Any]:
+    known = scores.settings
+    output = known.get("output")
+    # Asking for what a model answers anyway is no difference.
+    asked = known.get("kind") if output is None else output
+    return {
+        "metric": scores.metric,
+        "output": asked,
+        **{name: known.get(name) for name in SETTINGS},
+    }
+
+
+def _alike(one: Any, other: Any) -> bool:
+    if one == other:
+        return True
+    try:
+        # Another machine may sum in another order: the last digits are no difference.
+        return bool(np.allclose(one, other, rtol=1e-9, atol=0))
+    except (TypeError, ValueError):
+        return False

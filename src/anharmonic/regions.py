@@ -22,10 +22,10 @@ from array_api_compat import (
 from narwhals.exceptions import DuplicateError
 from numpy.typing import ArrayLike
 
-from anharmonic.columns import is_id, is_index, repeated, shown
+from anharmonic._core.columns import is_id, is_index, repeated, shown
+from anharmonic._core.protocols import Array, Floats, Integers
+from anharmonic._core.randomness import generator
 from anharmonic.errors import PointsError, SettingsError, listed
-from anharmonic.protocols import Array, Floats, Integers
-from anharmonic.randomness import generator
 
 __all__ = ["Region", "as_region", "grid", "hull", "points", "require_finite", "window"]
 

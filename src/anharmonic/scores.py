@@ -14,19 +14,20 @@ from typing import Any, Literal, Self, cast
 
 import numpy as np
 
-from anharmonic import tables
-from anharmonic.boundaries import label_step, mean_coordinate
-from anharmonic.columns import remark, told
-from anharmonic.errors import InputError, SettingsError
-from anharmonic.moments import Estimate, Moments, half_widths, stratified_error
-from anharmonic.protocols import Floats, Integers
-from anharmonic.uncertainty import (
+from anharmonic._core import tables
+from anharmonic._core.boundaries import label_step, mean_coordinate
+from anharmonic._core.columns import remark, told
+from anharmonic._core.estimate import Estimate
+from anharmonic._core.protocols import Floats, Integers
+from anharmonic._core.statistics import Moments, half_widths, stratified_error
+from anharmonic._core.uncertainty import (
     LOOKS,
     half_widths_of_points,
     mean_lengths,
     resolutions,
     rounding,
 )
+from anharmonic.errors import InputError, SettingsError
 
 __all__ = ["Scores", "mean_coordinate"]
 
@@ -36,7 +37,10 @@ SUMS = "sums."
 COLUMNS = ("value", "error", "squared", "signed", "output", "turns")
 CHANGES = ("largest", "flat", "same")
 """Columns that files of 0.1.0 do not have."""
-HOMES = {"clever": ("lipschitz", "CleverScores"), "flip rate": ("baselines", "FlipScores")}
+HOMES = {
+    "clever": ("measures.clever", "CleverScores"),
+    "flip rate": ("measures.baselines", "FlipScores"),
+}
 """Metrics whose scores are more than these columns. Their rooms are above this one, so one is
 entered only when a file of its scores is opened."""
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import anharmonic as ah
-from anharmonic.protocols import Draw
+from anharmonic._core.protocols import Draw
 
 NAMES = [name + end for name in ah.balls.NAMES for end in ("", " pairs")]
 DIMENSIONS = (1, 2, 3, 6, 7, 30, 256, 257, 1000)

@@ -9,12 +9,12 @@ from contextlib import contextmanager
 
 import httpx
 import uvicorn
-from tests.llm.servers import Reply, Server, words
 
 from anharmonic.llm.clients import Endpoint
-from anharmonic.llm.gateway import Gateway
 from anharmonic.llm.recipe import Recipe
-from anharmonic.llm.scorer import Scorer
+from anharmonic.serve.llm.gateway import Gateway
+from anharmonic.serve.llm.scorer import Scorer
+from tests.llm.servers import Reply, Server, words
 
 KEY = "sk-behind-1234567890"
 CHAT = {

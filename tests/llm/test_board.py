@@ -6,20 +6,20 @@ import json
 
 import numpy as np
 import pytest
-from tests.llm.servers import words
 from typer.testing import CliRunner
 
 import anharmonic as ah
 from anharmonic.cli import app
 from anharmonic.errors import InputError, SettingsError
-from anharmonic.llm.climbing import WAYS, search
 from anharmonic.llm.differences import differences
 from anharmonic.llm.pages.boards import write_board
 from anharmonic.llm.pages.climbs import write_searches
+from anharmonic.llm.prompt_search import WAYS, search
 from anharmonic.llm.questions import Question
 from anharmonic.llm.rating import krippendorff
 from anharmonic.llm.recipe import Recipe
 from anharmonic.llm.runs import RunFile, run
+from tests.llm.servers import words
 
 SCRIPT = "<script>alert(1)</script>\x1b[2J"
 

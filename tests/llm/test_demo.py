@@ -10,10 +10,10 @@ import pytest
 from typer.testing import CliRunner
 
 from anharmonic.cli import app
+from anharmonic.demos.questions import QUESTIONS, demo
 from anharmonic.llm.clients import Function
 from anharmonic.llm.pages.answers import write_answers
-from anharmonic.llm.shapes import Request
-from anharmonic.reproduce.llm.demo import QUESTIONS, demo
+from anharmonic.llm.types import Request
 
 KNOWN = {prompt: words[0] for prompt, words in list(QUESTIONS.items())[:8]}
 

@@ -9,13 +9,13 @@ from email.utils import format_datetime
 
 import numpy as np
 import pytest
-from tests.llm.servers import DROP, HANG, Reply, Server, completion, words
 
 import anharmonic as ah
 from anharmonic.errors import OutputError, RemoteError, SettingsError
 from anharmonic.llm import Parameters, Request
 from anharmonic.llm.clients import Endpoint, as_client
 from anharmonic.llm.clients.throttle import Throttle
+from tests.llm.servers import DROP, HANG, Reply, Server, completion, words
 
 GOOD = Reply("Paris")
 

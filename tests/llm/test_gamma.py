@@ -8,17 +8,17 @@ from concurrent.futures import Future
 
 import numpy as np
 import pytest
-from tests.llm.servers import words
 
 import anharmonic as ah
 from anharmonic.errors import InputError, NotAModel, PointsError, SettingsError
 from anharmonic.gate import below
 from anharmonic.llm import Answer, Parameters, Request
-from anharmonic.llm.asking import Budget, BudgetSpent, Price, Tally, ask
 from anharmonic.llm.cache import Cache, identity
 from anharmonic.llm.clients import Function
+from anharmonic.llm.dispatch import Budget, BudgetSpent, Price, Tally, ask
 from anharmonic.llm.recipe import Recipe
 from anharmonic.llm.records import Record
+from tests.llm.servers import words
 
 AXES = {"yes": [1.0, 0.0, 0.0], "no": [0.0, 1.0, 0.0], "maybe": [0.0, 0.0, 1.0]}
 

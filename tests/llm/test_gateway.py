@@ -13,13 +13,13 @@ from pathlib import Path
 import httpx
 import numpy as np
 import pytest
-from tests.llm.gateways import CHAT, KEY, gateway, post, touchy
-from tests.llm.servers import Reply, Server
 
 from anharmonic.cli import app as command
 from anharmonic.errors import AnharmonicError
-from anharmonic.llm.drift import ChatWatch, quiet_time, way_of_measuring
 from anharmonic.llm.recipe import Recipe
+from anharmonic.serve.llm.drift import ChatWatch, quiet_time, way_of_measuring
+from tests.llm.gateways import CHAT, KEY, gateway, post, touchy
+from tests.llm.servers import Reply, Server
 
 PROGRAM = Path(sys.executable).with_name("anharmonic")
 

@@ -8,13 +8,13 @@ import warnings
 
 import numpy as np
 import pytest
-from tests.llm.servers import words
 
 import anharmonic as ah
 from anharmonic.errors import MissingExtra, NotAModel
 from anharmonic.llm import Parameters, Request, as_client
 from anharmonic.llm.clients import Endpoint, Function, LocalServer, Pipeline
 from anharmonic.llm.clients.local import idle_processors
+from tests.llm.servers import words
 
 
 @pytest.fixture(scope="module")

@@ -15,18 +15,18 @@ from types import SimpleNamespace
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.llm.servers import Reply, Server
 from typer.testing import CliRunner
 
+from anharmonic._core.printable import visible
 from anharmonic.cli import app
 from anharmonic.errors import AnharmonicError, InputError, SettingsError
 from anharmonic.llm.cache import Cache
 from anharmonic.llm.questions import Question, read_questions
 from anharmonic.llm.records import Record
 from anharmonic.llm.runs import RunFile
-from anharmonic.llm.shapes import Answer
 from anharmonic.llm.summaries import read_run
-from anharmonic.llm.visible import visible
+from anharmonic.llm.types import Answer
+from tests.llm.servers import Reply, Server
 
 PROGRAM = Path(sys.executable).with_name("anharmonic")
 EMBED = """

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from anharmonic._core.estimate import Estimate
 from anharmonic.errors import OutputError, SettingsError
 from anharmonic.llm.statistics import deviation, excess, jackknifed
-from anharmonic.moments import Estimate
 
 E = np.eye(4)
 

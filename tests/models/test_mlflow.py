@@ -11,12 +11,12 @@ import pandas as pd
 import pytest
 from skl2onnx import to_onnx
 from sklearn.linear_model import LinearRegression, LogisticRegression
-from tests.stores import mlflow_store
-from tests.test_cli import run
 
 import anharmonic as ah
 from anharmonic.errors import MissingExtra, ModelError, NotAModel, PointsError, UntrustedFile
 from anharmonic.models import as_model
+from tests.stores import mlflow_store
+from tests.test_cli import run
 
 
 @pytest.fixture(scope="module")

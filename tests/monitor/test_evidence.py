@@ -13,7 +13,7 @@ from anharmonic.monitor import Evidence, river
 from anharmonic.monitor.bets import FEWEST_APART, averaged, fitted_bets
 from anharmonic.monitor.bounds import mean_bound
 from anharmonic.monitor.dependence import dependence_of
-from anharmonic.monitor.sums import PERIOD, added, no_sums
+from anharmonic.monitor.shiryaev_roberts import PERIOD, added, no_sums
 
 
 def remembering(random: np.random.Generator, count: int) -> np.ndarray:

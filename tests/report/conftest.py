@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import anharmonic as ah
-from anharmonic.explanation import worst_contributions
+from anharmonic.measures.explain import worst_contributions
 
 
 class Measured(NamedTuple):

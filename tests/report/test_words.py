@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import anharmonic as ah
-from anharmonic.comparison import Comparison
+from anharmonic._core.estimate import Estimate
 from anharmonic.errors import MissingExtra
-from anharmonic.moments import Estimate
+from anharmonic.measures.compare import Comparison
 from anharmonic.report.recipe import recipe
 from anharmonic.report.words import headline, unlike
 from tests.report.conftest import many_scores

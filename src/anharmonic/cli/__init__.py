@@ -8,54 +8,94 @@ from typing import Annotated
 import typer
 
 from anharmonic import __version__
-from anharmonic.cli.card import card_command
-from anharmonic.cli.check import check_command
-from anharmonic.cli.clever import clever_command
-from anharmonic.cli.compare import compare_command
-from anharmonic.cli.demo import demo
-from anharmonic.cli.explain import explain_command
-from anharmonic.cli.llm import language
-from anharmonic.cli.measure import measure
-from anharmonic.cli.monitor import monitor
-from anharmonic.cli.nstep import nstep_command
-from anharmonic.cli.outputs import session
-from anharmonic.cli.report import report_command
-from anharmonic.cli.reproduce import reproduce
-from anharmonic.cli.search import search_command
-from anharmonic.cli.serve import export_command, serve_command
-from anharmonic.cli.show import complain
-from anharmonic.cli.spade import spade_command
-from anharmonic.cli.sweep import sweep_command
+from anharmonic.cli.lazy import Entry, lazy_group
 from anharmonic.errors import AnharmonicError
 
-__all__ = ["app", "main"]
+__all__ = ["COMMANDS", "app", "main", "run"]
+
+COMMANDS = {
+    "gamma": Entry(
+        "anharmonic.cli.gamma:gamma_command",
+        "How far a model is from the mean-value property at each point: 0 for a harmonic one.",
+    ),
+    "gamma plan": Entry(
+        "anharmonic.cli.gamma:plan_command",
+        "Write every question for a model that runs elsewhere; answer them, then collect.",
+    ),
+    "gamma collect": Entry(
+        "anharmonic.cli.gamma:collect_command",
+        "Turn the answers to a plan into the scores a direct run would have given.",
+    ),
+    "compare": Entry(
+        "anharmonic.cli.compare:compare_command",
+        "Rank models by gamma on the same points, and say which differences are real.",
+    ),
+    "sweep": Entry(
+        "anharmonic.cli.sweep:sweep_command", "Measure at several radii, and recommend one."
+    ),
+    "check": Entry(
+        "anharmonic.cli.check:check_command",
+        "Pass or fail a model by its mean gamma: exit code 0 or 100.",
+    ),
+    "report": Entry(
+        "anharmonic.cli.report:report_command",
+        "Write one HTML file that needs nothing else: headline, tables, pictures, worst points.",
+    ),
+    "search": Entry(
+        "anharmonic.cli.search:search_command",
+        "Walk from each point until its class changes, and count.",
+    ),
+    "nstep": Entry(
+        "anharmonic.cli.nstep:nstep_command",
+        "Tell how likely each decision is to last for some random steps.",
+    ),
+    "explain": Entry(
+        "anharmonic.cli.explain:explain_command",
+        "Explain the model's answer at one row; scale and radius come from all of the data.",
+    ),
+    "clever": Entry(
+        "anharmonic.cli.clever:clever_command",
+        "A lower bound on how far an attack must go (CLEVER), and the points nearest to one.",
+    ),
+    "spade": Entry(
+        "anharmonic.cli.spade:spade_command",
+        "How far a model pulls apart what is close: the SPADE score, and the most fragile points.",
+    ),
+    "monitor": Entry(
+        "anharmonic.cli.replay:monitor", "Watch a model's scores for drift, without labels."
+    ),
+    "serve": Entry(
+        "anharmonic.cli.serve:serve_command",
+        "Watch a model as a service: points over HTTP, alarms, metrics and a live page.",
+    ),
+    "export": Entry(
+        "anharmonic.cli.serve:export_command", "Write what a service has kept to a Parquet file."
+    ),
+    "llm": Entry("anharmonic.cli.llm:language", "How far to trust a language model's answers."),
+    "card": Entry(
+        "anharmonic.cli.card:card_command",
+        "Add mean gamma by data set to a Hugging Face model card; nothing is uploaded.",
+    ),
+    "demo": Entry(
+        "anharmonic.cli.demo:demo",
+        "Train the paper's four Wine models and tell the overfit ones apart without labels.",
+    ),
+    "reproduce": Entry(
+        "studies.command:reproduce",
+        "Measure the paper's tables and figures again, with errors (in a clone of the repository).",
+    ),
+}
 
 app = typer.Typer(
     name="anharmonic",
     help="Measure how robust, overfit and explainable any model is, without labels.",
+    cls=lazy_group(COMMANDS),
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-app.add_typer(measure, name="gamma")
-app.command("card")(card_command)
-app.command("check")(check_command)
-app.command("clever")(clever_command)
-app.command("compare")(compare_command)
-app.command("spade")(spade_command)
-app.command("sweep")(sweep_command)
-app.command("report")(report_command)
-app.command("search")(search_command)
-app.command("explain")(explain_command)
-app.command("serve")(serve_command)
-app.command("export")(export_command)
-app.command("nstep")(nstep_command)
-app.command("demo")(demo)
-app.add_typer(monitor, name="monitor")
-app.add_typer(reproduce, name="reproduce")
-app.add_typer(language, name="llm")
 
 
-def _version(wanted: bool) -> None:
+def _show_version(wanted: bool) -> None:
     if wanted:
         print(f"anharmonic {__version__}")
         raise typer.Exit
@@ -65,17 +105,27 @@ def _version(wanted: bool) -> None:
 def begin(
     context: typer.Context,
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Which this is.")
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Which this is."),
     ] = False,
 ) -> None:
     """Everything runs on this machine; nothing is sent anywhere."""
+    from anharmonic.cli.output_files import session
+
     context.with_resource(session())
 
 
-def main() -> None:
-    """Run, and turn expected errors into one line and exit code 1."""
+def run(program: typer.Typer) -> None:
+    """Run a program; an expected error is one line and exit code 1."""
     try:
-        app()
+        program()
     except AnharmonicError as problem:
+        from anharmonic.cli.show import complain
+
         complain(problem)
         sys.exit(1)
+
+
+def main() -> None:
+    """Run `anharmonic`."""
+    run(app)

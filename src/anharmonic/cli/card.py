@@ -8,11 +8,11 @@ from typing import Annotated
 
 import typer
 
-from anharmonic.card import add_to_card
-from anharmonic.cli.options import Json, name_and_value
-from anharmonic.cli.outputs import claim
+import anharmonic as ah
+from anharmonic.cli.groups import Json
+from anharmonic.cli.output_files import claim
+from anharmonic.cli.parsing import name_and_value
 from anharmonic.cli.show import plain, tell
-from anharmonic.scores import Scores
 
 __all__ = ["card_command"]
 
@@ -25,10 +25,13 @@ def card_command(
     out: Annotated[Path | None, typer.Option(help="Write here and leave the card as is.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Add mean gamma by data set to a Hugging Face model card; nothing is uploaded."""
+    """Add mean gamma by data set to a Hugging Face model card; nothing is uploaded.
+
+    Example: anharmonic card README.md wine=scores.parquet
+    """
     claim(out, ())
-    found = {name: Scores.load(path) for name, path in map(name_and_value, scores)}
-    add_to_card(card, found, model=model, task=task, out=out)
+    found = {name: ah.Scores.load(path) for name, path in map(name_and_value, scores)}
+    ah.card.add_to_card(card, found, model=model, task=task, out=out)
     written = out or card
     if as_json:
         summaries = {name: each.summary() for name, each in found.items()}

@@ -1,104 +1,79 @@
-"""`anharmonic clever`: how far an attack must go at least, at every point."""
+"""`anharmonic clever`: how far an attack must go at least."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from anharmonic import tables
-from anharmonic.cli.options import (
-    Bounds,
-    Columns,
-    Count,
-    Drop,
-    Json,
-    Moving,
-    OneModel,
-    Out,
-    OutputOption,
-    Radius,
-    Reference,
-    Scale,
-    Seed,
-    Trust,
-    load,
-    numbers,
-    pair,
-    points_data,
-    radius_value,
-    reference_data,
-    scale_value,
-    split,
-)
-from anharmonic.cli.outputs import claim
+import anharmonic as ah
+from anharmonic._core.columns import told
+from anharmonic._core.estimate import Estimate
+from anharmonic.cli.groups import Json, ModelOptions, Out, PointOptions, RunOptions, grouped
+from anharmonic.cli.output_files import claim
+from anharmonic.cli.parsing import numbers, sphere_arguments
 from anharmonic.cli.show import plain, printable, tell
-from anharmonic.columns import told
-from anharmonic.lipschitz import CleverScores, clever
-from anharmonic.models.gradients import pullback_of
-from anharmonic.moments import Estimate
-from anharmonic.protocols import Model
-from anharmonic.regions import as_region
+
+if TYPE_CHECKING:
+    from anharmonic._core.protocols import Model
+    from anharmonic.measures.clever import CleverScores
 
 __all__ = ["clever_command"]
 
 WORST = 5
 
 
+@grouped
 def clever_command(
-    model: OneModel,
-    data: Annotated[Path, typer.Option(help="Points: .csv, .parquet, .npy or .npz.")],
+    model: ModelOptions,
+    points: PointOptions,
+    run: RunOptions,
     norm: Annotated[str, typer.Option(help="Of the attack: 1, 2 or inf.")] = "2",
-    radius: Radius = "auto",
+    radius: Annotated[str, typer.Option(help='In scaled units, or "auto".')] = "auto",
+    scale: Annotated[str, typer.Option(help='"auto" (standard deviations) or "raw".')] = "auto",
+    bounds: Annotated[str | None, typer.Option(help="Keep samples within LOW,HIGH.")] = None,
     targets: Annotated[str, typer.Option(help="all, top2, or class numbers with commas.")] = "all",
     blocks: Annotated[int, typer.Option(min=10, help="Maxima to fit the law to.")] = 64,
     block_size: Annotated[int, typer.Option(min=1, help="Samples in each.")] = 32,
     gradients: Annotated[str, typer.Option(help="auto, torch or differences.")] = "auto",
-    output: OutputOption = None,
-    scale: Scale = "auto",
-    reference: Reference = None,
-    bounds: Bounds = None,
     guide: Annotated[
         Path | None,
         typer.Option(
             help="Scores (of spade --out or gamma --out): the largest are measured first."
         ),
     ] = None,
-    count: Count = None,
-    columns: Columns = None,
-    drop: Drop = None,
-    moving: Moving = None,
-    seed: Seed = 0,
-    trust: Trust = False,
+    count: Annotated[
+        int | None, typer.Option(min=1, help="How many points; all if not told.")
+    ] = None,
     out: Out = None,
     as_json: Json = False,
 ) -> None:
-    """A lower bound on how far an attack must go (CLEVER), and the points nearest to one."""
+    """A lower bound on how far an attack must go (CLEVER), and the points nearest to one.
+
+    Example: anharmonic clever networks:net --data images.npy --norm inf --radius 0.3
+    """
     claim(out)
-    asked = load(model, output, trust)
-    table = points_data(data, columns, drop, reference)
+    asked, table = model.load(), points.table(points.reference)
     if not as_json:
-        tell(_estimate(asked, table, split(moving), count, blocks * block_size, gradients))
-    scores = clever(
+        tell(_estimate(asked, table, points.moves, count, blocks * block_size, gradients))
+    scores = ah.clever(
         asked,
         table,
-        moving=split(moving),
+        **sphere_arguments(radius=radius, scale=scale, bounds=bounds),
+        **run.arguments(),
+        moving=points.moves,
         norm=norm,
-        radius=radius_value(radius),
         targets=_targets(targets),
         blocks=blocks,
         block_size=block_size,
         gradients=gradients,  # type: ignore[arg-type]
-        scale=scale_value(scale),
-        reference=reference_data(reference, columns, drop),
-        bounds=pair(bounds),
+        reference=points.reference_table(),
         guide=None if guide is None else _guide(guide),
         count=count,
-        seed=seed,
         progress=not as_json,
     )
     if out is not None:
@@ -118,6 +93,9 @@ def _estimate(
     gradients: str,
 ) -> str:
     """What it will cost at least, in words, before the first query."""
+    from anharmonic.models.gradients import pullback_of
+    from anharmonic.regions import as_region
+
     region = as_region(data, moving)
     many = min(len(region), count or len(region))
     asked = f"{many:,} points, {samples:,} samples each"
@@ -141,6 +119,8 @@ def _targets(text: str) -> Any:
 
 def _guide(file: Path) -> Any:
     """The values that a file of scores holds."""
+    from anharmonic._core import tables
+
     what = "SPADE scores" if tables.held_by(file) == "SPADE scores" else "scores"
     table, _ = tables.load(file, what, "spade --out or gamma --out")
     return tables.column(table, "value")

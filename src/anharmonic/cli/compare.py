@@ -1,119 +1,86 @@
-"""`anharmonic compare`: several models on the same points."""
+"""`anharmonic compare`: which of several models is more harmonic, and how sure that is."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from anharmonic import report
-from anharmonic.cli.options import (
-    Ball,
-    Bounds,
-    Columns,
-    Directions,
-    Drop,
+import anharmonic as ah
+from anharmonic._core.columns import remark
+from anharmonic._core.estimate import Estimate
+from anharmonic.cli.groups import (
+    BallOptions,
+    FolderOptions,
     Json,
-    Keep,
-    Moving,
-    NamedModels,
-    OutputOption,
-    Place,
-    Points,
-    Radius,
+    ModelsOptions,
+    PointOptions,
     Reduction,
-    Reference,
-    ResumeFolder,
-    Rotations,
-    Scale,
-    Seed,
-    Trust,
+    RunOptions,
     Where,
-    number,
-    pair,
-    radius_value,
-    scale_value,
+    grouped,
 )
-from anharmonic.cli.outputs import claim_page, folder_of
-from anharmonic.cli.several import asked, explained
+from anharmonic.cli.output_files import claim_page, folder_of
+from anharmonic.cli.parsing import number
+from anharmonic.cli.several import explain_worst
 from anharmonic.cli.show import command_line, plain, printable
-from anharmonic.columns import remark
-from anharmonic.comparison import Comparison, compare
-from anharmonic.moments import Estimate
+
+if TYPE_CHECKING:
+    from anharmonic.measures.compare import Comparison
 
 __all__ = ["compare_command", "show_comparison"]
 
 
+@grouped
 def compare_command(
-    models: NamedModels,
-    data: Points,
-    region: Place = Where.auto,
-    radius: Radius = "auto",
-    ball: Ball = "auto pairs",
-    directions: Directions = None,
-    rotations: Rotations = 4,
-    output: OutputOption = None,
+    models: ModelsOptions,
+    points: PointOptions,
+    run: RunOptions,
+    folders: FolderOptions,
+    ball: BallOptions = BallOptions(ball="auto pairs"),
     reduction: Reduction = None,
-    scale: Scale = "auto",
-    reference: Reference = None,
-    bounds: Bounds = None,
-    columns: Columns = None,
-    drop: Drop = None,
-    moving: Moving = None,
+    region: Annotated[
+        Where,
+        typer.Option(help="auto: at the reference points too, the larger counts. Or: points."),
+    ] = Where.auto,
     equivalence: Annotated[
         float, typer.Option(help="Models this share apart at most are called the same.")
     ] = 0.10,
-    seed: Seed = 0,
-    trust: Trust = False,
     page: Annotated[Path | None, typer.Option("--report", help="Write an HTML report.")] = None,
-    keep: Keep = None,
-    resume: ResumeFolder = None,
     as_json: Json = False,
 ) -> None:
     """Rank models by gamma on the same points, and say which differences are real.
 
+    Example: anharmonic compare forest=a.onnx linear=b.onnx --data new.parquet --reference train.csv
+
     With --report or --keep, what is finished is kept on the way, and --resume goes on from it.
     """
     claim_page(page)
-    given = asked(
-        models,
-        data,
-        reference,
-        output=output,
-        trust=trust,
-        columns=columns,
-        drop=drop,
-        moving=moving,
-    )
-    with folder_of(page, keep, resume) as folder:
-        found = compare(
-            given.models,
-            given.region,
+    loaded, where = models.load(), points.region()
+    with folder_of(page, folders.keep, folders.resume) as folder:
+        found = ah.compare(
+            loaded,
+            where,
             region=region.value,
-            radius=radius_value(radius),
-            ball=ball,
-            scale=scale_value(scale),
-            reference=given.reference,
-            equivalence=equivalence,
-            seed=seed,
-            directions=directions,
-            rotations=rotations,
+            **ball.arguments(),
+            **run.arguments(),
             reduction=number(reduction),
-            bounds=pair(bounds),
+            reference=points.reference_table(),
+            equivalence=equivalence,
             checkpoint=folder.path,
             resume=folder.resume,
             progress=not as_json,
         )
         if page is not None:
-            report.write(
+            ah.report.write(
                 page,
                 found,
-                points=given.region,
-                contributions=explained(given, found),
+                points=where,
+                contributions=explain_worst(loaded, where, found),
                 command=command_line(),
             )
         show_comparison(found, as_json)

@@ -5,33 +5,41 @@ from __future__ import annotations
 import json
 import tempfile
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from anharmonic.cli.address import require_free
-from anharmonic.cli.serve import service_room
+from anharmonic._core.estimate import Estimate
+from anharmonic.cli.groups import Json, Seed
+from anharmonic.cli.serve import service_package
 from anharmonic.cli.show import tell
-from anharmonic.moments import Estimate
-from anharmonic.reproduce.wine import RADIUS, Wine, wine
+
+if TYPE_CHECKING:
+    from anharmonic.demos.wine import Wine
 
 __all__ = ["demo"]
 
 
 def demo(
-    seed: int = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    seed: Seed = 0,
+    as_json: Json = False,
     serve: Annotated[
         bool, typer.Option("--serve", help="A live page on a stream that drifts.")
     ] = False,
     port: Annotated[int, typer.Option(min=1, max=65535, help="Where the page is.")] = 8000,
 ) -> None:
-    """Train the paper's four Wine models and tell the overfit ones apart without labels."""
+    """Train the paper's four Wine models and tell the overfit ones apart without labels.
+
+    Example: anharmonic demo, or anharmonic demo --serve for a live page.
+    """
     if serve:
         _served(seed, port)
         return
+
+    from anharmonic.demos.wine import wine
+
     waiting = Console(stderr=True)
     found: list[Wine] = []
     with waiting.status("training and measuring …") as status:
@@ -50,9 +58,11 @@ def demo(
 
 def _served(seed: int, port: int) -> None:
     """Watch a wine sorter whose bottles drift after twelve seconds."""
-    service = service_room()
+    service = service_package()
+    from anharmonic.cli.address import require_free
+
     require_free(port)
-    from anharmonic.service.demo import demo_service
+    from anharmonic.demos.stream import demo_service
 
     with tempfile.TemporaryDirectory(prefix="anharmonic-") as folder:
         settings = service.Settings(port=port)
@@ -62,6 +72,9 @@ def _served(seed: int, port: int) -> None:
 
 
 def _table(found: list[Wine]) -> Table:
+
+    from anharmonic.demos.wine import RADIUS
+
     table = Table(title=f"Wine, two features, r = {RADIUS}: gamma of the class label")
     for name in ("model", "gamma", "paper", "train", "test", "queries"):
         table.add_column(name, justify="left" if name == "model" else "right")

@@ -3,87 +3,62 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from anharmonic import plots
-from anharmonic.cli.options import (
-    Bounds,
-    Columns,
-    Drop,
-    Grid,
+import anharmonic as ah
+from anharmonic._core.columns import remark
+from anharmonic._core.files import whole_file
+from anharmonic.cli.groups import (
     Json,
-    Moving,
-    OneModel,
-    OutputOption,
-    Points,
-    Radius,
-    Reference,
-    Scale,
-    Seed,
-    Trust,
-    load,
-    pair,
-    points_data,
-    radius_value,
-    reference_data,
-    scale_value,
-    split,
+    ModelOptions,
+    PointOptions,
+    RunOptions,
+    StepOptions,
+    grouped,
 )
-from anharmonic.cli.outputs import claim_page
+from anharmonic.cli.output_files import claim_page
 from anharmonic.cli.show import printable
-from anharmonic.columns import remark
 from anharmonic.errors import SettingsError
-from anharmonic.explanation import Explanation, explain
-from anharmonic.files import whole_file
-from anharmonic.regions import points
+
+if TYPE_CHECKING:
+    from anharmonic.measures.explain import Explanation
 
 __all__ = ["explain_command"]
 
 SHOWN = 8
 
 
+@grouped
 def explain_command(
-    model: OneModel,
-    data: Points,
+    model: ModelOptions,
+    points: PointOptions,
+    step: StepOptions,
+    run: RunOptions,
     row: Annotated[int, typer.Option(min=0, help="Which row of the data, from 0.")] = 0,
-    radius: Radius = "auto",
     steps: Annotated[int, typer.Option(min=1, help="Steps to the nearest other class.")] = 50,
-    directions: Annotated[int, typer.Option(min=1, help="Neighbours asked for at a step.")] = 20,
-    bounds: Bounds = None,
-    grid: Grid = None,
-    output: OutputOption = None,
-    scale: Scale = "auto",
-    reference: Reference = None,
-    columns: Columns = None,
-    drop: Drop = None,
-    moving: Moving = None,
-    seed: Seed = 0,
-    trust: Trust = False,
     html: Annotated[Path | None, typer.Option(help="Write a page with a picture here.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Explain the model's answer at one row; scale and radius come from all of the data."""
+    """Explain the model's answer at one row; scale and radius come from all of the data.
+
+    Example: anharmonic explain model.onnx --data points.parquet --row 17 --html why.html
+    """
     claim_page(html, "plots")
-    asked = load(model, output, trust)
-    region = points(points_data(data, columns, drop, reference), moving=split(moving))
+    asked, region = model.load(), points.region()
     if row >= len(region):
         raise SettingsError(f"there is no row {row}: the data have rows 0 to {len(region) - 1}")
-    found = explain(
+    found = ah.explain(
         asked,
         region.rows(np.array([row])),
         steps=steps,
-        radius=radius_value(radius),
-        directions=directions,
-        bounds=pair(bounds),
-        grid=grid,
-        scale=scale_value(scale),
-        reference=region if reference is None else reference_data(reference, columns, drop),
-        seed=seed,
+        **step.arguments(),
+        **run.arguments(),
+        reference=region if points.reference is None else points.reference_table(),
     )
     if html is not None:
         _write_page(found, html)
@@ -112,7 +87,7 @@ def _write_page(found: Explanation, path: Path) -> None:
     """The explanation's own HTML and, where there is one to draw, its picture."""
     picture = ""
     if found.contributions is not None:
-        figure = plots.explanation(found)
+        figure = ah.plots.explanation(found)
         picture = figure.to_html(full_html=False, include_plotlyjs=True, include_mathjax=False)
     page = (
         "<!doctype html><html lang='en'><head><meta charset='utf-8'><title>Explanation</title>"

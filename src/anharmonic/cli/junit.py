@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from xml.etree import ElementTree
 
-from anharmonic.files import whole_file
+from anharmonic._core.files import whole_file
 from anharmonic.gate import Verdict
 
 __all__ = ["write_error", "write_verdicts"]

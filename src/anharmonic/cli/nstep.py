@@ -1,51 +1,34 @@
-"""`anharmonic nstep`: how long decisions last under random steps, and which last least."""
+"""`anharmonic nstep`: how likely each decision is to last for some random steps."""
 
 from __future__ import annotations
 
 import json
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from anharmonic.ascent import StepArguments
-from anharmonic.baselines import fragility
-from anharmonic.cli.options import (
-    Ball,
-    BatchSize,
-    Bounds,
-    Columns,
-    Drop,
-    Grid,
+import anharmonic as ah
+from anharmonic._core.columns import remark
+from anharmonic._core.estimate import Estimate
+from anharmonic.cli.groups import (
     Json,
-    Moving,
-    OneModel,
+    ModelOptions,
     Out,
-    OutputOption,
-    Points,
-    Radius,
-    Reference,
-    Scale,
-    Seed,
-    Trust,
-    load,
-    pair,
-    points_data,
-    radius_value,
-    reference_data,
-    scale_value,
-    split,
+    PointOptions,
+    RunOptions,
+    StepOptions,
+    grouped,
 )
-from anharmonic.cli.outputs import claim
+from anharmonic.cli.output_files import claim
 from anharmonic.cli.show import plain, printable
-from anharmonic.columns import remark
-from anharmonic.moments import Estimate
-from anharmonic.regions import points
-from anharmonic.scores import Scores
-from anharmonic.stability import Calibration, calibration, nstep_robustness, observed_flips
+
+if TYPE_CHECKING:
+    from anharmonic.measures.stability import Calibration
+    from anharmonic.scores import Scores
 
 __all__ = ["nstep_command"]
 
@@ -68,67 +51,55 @@ class When(StrEnum):
     ever = "ever"
 
 
+@grouped
 def nstep_command(
-    model: OneModel,
-    data: Points,
+    model: ModelOptions,
+    points: PointOptions,
+    step: StepOptions,
+    run: RunOptions,
     kind: Annotated[
         How,
         typer.Option(help="walks: a chance; sway: ranks; drift: from one step; paper: theirs."),
     ] = How.walks,
     steps: Annotated[int, typer.Option(min=1, help="Random steps to survive.")] = 25,
     event: Annotated[When, typer.Option(help="Flipped at the end, or ever (drift).")] = When.end,
-    radius: Radius = "auto",
-    ball: Ball = "auto",
-    directions: Annotated[int, typer.Option(min=1, help="Walks or neighbours a point.")] = 20,
-    bounds: Bounds = None,
-    grid: Grid = None,
+    ball: Annotated[str, typer.Option(help="auto steps along one coordinate; or a ball.")] = "auto",
     observe: Annotated[
-        int, typer.Option(min=0, help="Also watch so many walks a point, to see if it comes true.")
+        int,
+        typer.Option(min=0, help="Also watch so many walks per point, to see if it comes true."),
     ] = 0,
-    output: OutputOption = None,
-    scale: Scale = "auto",
-    reference: Reference = None,
-    columns: Columns = None,
-    drop: Drop = None,
-    moving: Moving = None,
-    seed: Seed = 0,
-    batch_size: BatchSize = None,
-    trust: Trust = False,
     out: Out = None,
     as_json: Json = False,
 ) -> None:
-    """Tell how likely each decision is to last for some random steps."""
+    """Tell how likely each decision is to last for some random steps.
+
+    Example: anharmonic nstep model.onnx --data points.parquet --kind sway --out sway.parquet
+    """
     claim(out)
-    asked = load(model, output, trust)
-    region = points(points_data(data, columns, drop, reference), moving=split(moving))
-    arguments: StepArguments = {
-        "radius": radius_value(radius),
+    asked, region = model.load(), points.region()
+    given = {
+        **step.arguments(),
+        **run.arguments(),
         "ball": ball,
-        "directions": directions,
-        "bounds": pair(bounds),
-        "grid": grid,
-        "scale": scale_value(scale),
-        "reference": reference_data(reference, columns, drop),
-        "seed": seed,
-        "batch_size": batch_size,
+        "reference": points.reference_table(),
     }
-    scores = nstep_robustness(
+    scores = ah.nstep_robustness(
         asked,
         region,
         steps=steps,
         kind=kind.value,
         event=event.value,
         progress=not as_json,
-        **arguments,
+        **given,
     )
     if out is not None:
         scores.save(out)
     checked = None
     if observe:
-        seen = observed_flips(
-            asked, region, steps=steps, walks=observe, event=event.value, **arguments
+        seen = ah.stability.observed_flips(
+            asked, region, steps=steps, walks=observe, event=event.value, **given
         )
-        checked = calibration(scores, seen)
+        checked = ah.stability.calibration(scores, seen)
     if as_json:
         print(json.dumps(plain(_summary(scores, checked))))
         return
@@ -141,7 +112,7 @@ def nstep_command(
 
 def _least(scores: Scores) -> list[int]:
     """Rows that last least, the worst first."""
-    return [int(row) for row in np.argsort(-fragility(scores), kind="stable")[:SHOWN]]
+    return [int(row) for row in np.argsort(-ah.baselines.fragility(scores), kind="stable")[:SHOWN]]
 
 
 def _summary(scores: Scores, checked: Calibration | None) -> dict[str, Any]:

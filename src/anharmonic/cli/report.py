@@ -1,145 +1,102 @@
-"""`anharmonic report`: one HTML file, from models or from saved scores."""
+"""`anharmonic report`: one HTML file to hand on."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anharmonic import report
-from anharmonic.cli.options import (
-    Ball,
-    Bounds,
-    Columns,
-    Data,
-    Directions,
-    Drop,
-    Moving,
-    OutputOption,
-    Place,
-    Radius,
+import anharmonic as ah
+from anharmonic.cli.groups import (
+    BallOptions,
+    ModelsOptions,
+    PointOptions,
     Reduction,
-    Reference,
-    ResumeFolder,
-    Rotations,
-    Scale,
-    Seed,
-    Trust,
+    RunOptions,
     Where,
-    number,
-    pair,
-    points_data,
-    radius_value,
-    scale_value,
-    split,
+    grouped,
 )
-from anharmonic.cli.outputs import claim_page, folder_of
-from anharmonic.cli.several import asked, explained
+from anharmonic.cli.output_files import claim_page, folder_of
+from anharmonic.cli.parsing import number
+from anharmonic.cli.several import explain_worst
 from anharmonic.cli.show import command_line, tell
-from anharmonic.comparison import GammaArguments, compare, sweep
 from anharmonic.errors import SettingsError
-from anharmonic.regions import points
-from anharmonic.scores import Scores
+
+if TYPE_CHECKING:
+    from anharmonic.scores import Scores
 
 __all__ = ["report_command"]
 
 
+@grouped
 def report_command(
-    sources: Annotated[
-        list[str], typer.Argument(help="NAME=MODEL each, or scores saved as [NAME=]FILE.parquet.")
-    ],
+    models: ModelsOptions,
+    points: PointOptions,
+    run: RunOptions,
+    ball: BallOptions = BallOptions(ball="auto pairs"),
     out: Annotated[Path, typer.Option(help="Where the page goes.")] = Path("report.html"),
     title: Annotated[str | None, typer.Option(help="What stands on top.")] = None,
     sweeping: Annotated[
         bool, typer.Option("--sweep", help="Measure at several radii as well.")
     ] = False,
-    data: Data = None,
-    region: Place = Where.auto,
-    radius: Radius = "auto",
-    ball: Ball = "auto pairs",
-    directions: Directions = None,
-    rotations: Rotations = 4,
-    output: OutputOption = None,
     reduction: Reduction = None,
-    scale: Scale = "auto",
-    reference: Reference = None,
-    bounds: Bounds = None,
-    columns: Columns = None,
-    drop: Drop = None,
-    moving: Moving = None,
-    seed: Seed = 0,
-    trust: Trust = False,
-    resume: ResumeFolder = None,
+    region: Annotated[
+        Where,
+        typer.Option(help="auto: at the reference points too, the larger counts. Or: points."),
+    ] = Where.auto,
+    resume: Annotated[
+        Path | None, typer.Option(help="The folder of an unfinished run to go on from.")
+    ] = None,
 ) -> None:
     """Write one HTML file that needs nothing else: headline, tables, pictures, worst points.
 
+    Example: anharmonic report forest=a.onnx linear=b.onnx --data points.parquet --out report.html
+
+    Scores that were saved make a report without models: anharmonic report a.parquet b.parquet.
     What is finished is kept on the way, and --resume goes on from it.
     """
     claim_page(out)
-    saved = [each.endswith(".parquet") for each in sources]
+    saved = [source.endswith(".parquet") for source in models.models]
     if any(saved):
         if not all(saved) or sweeping:
             raise SettingsError("saved scores make a report by themselves: no models, no --sweep")
-        where = None if data is None else points(points_data(data, columns, drop), split(moving))
-        report.write(out, _saved(sources), points=where, title=title, command=command_line())
+        where = None if points.data is None else points.region()
+        ah.report.write(
+            out, _saved(models.models), points=where, title=title, command=command_line()
+        )
         tell(f"{out} is written.")
         return
-    given = asked(
-        sources,
-        data,
-        reference,
-        output=output,
-        trust=trust,
-        columns=columns,
-        drop=drop,
-        moving=moving,
-    )
-    units = scale_value(scale)
-    arguments: GammaArguments = {
-        "directions": directions,
-        "rotations": rotations,
+    loaded, where = models.load(), points.region()
+    shared = {
+        **ball.arguments(),
+        **run.arguments(),
         "reduction": number(reduction),
-        "bounds": pair(bounds),
+        "reference": points.reference_table(),
+        "progress": True,
     }
     with folder_of(out, None, resume) as folder:
         inner = folder.within("sweep")
-        found = compare(
-            given.models,
-            given.region,
+        found = ah.compare(
+            loaded,
+            where,
             region=region.value,
-            radius=radius_value(radius),
-            ball=ball,
-            scale=units,
-            reference=given.reference,
-            seed=seed,
             checkpoint=folder.path,
             resume=folder.resume,
-            progress=True,
-            **arguments,
+            **shared,
         )
+        radius_free = {name: value for name, value in shared.items() if name != "radius"}
         swept = (
-            sweep(
-                given.models,
-                given.region,
-                ball=ball,
-                scale=units,
-                reference=given.reference,
-                seed=seed,
-                checkpoint=inner.path,
-                resume=inner.resume,
-                progress=True,
-                **arguments,
-            )
+            ah.sweep(loaded, where, checkpoint=inner.path, resume=inner.resume, **radius_free)
             if sweeping
             else None
         )
-        report.write(
+        ah.report.write(
             out,
             found,
-            points=given.region,
+            points=where,
             sweep=swept,
-            contributions=explained(given, found),
+            contributions=explain_worst(loaded, where, found),
             title=title,
             command=command_line(),
         )

@@ -1,49 +1,33 @@
-"""`anharmonic search`: how many decisions a few steps change, by every way of climbing."""
+"""`anharmonic search`: how many decisions a few steps change, by every way of choosing them."""
 
 from __future__ import annotations
 
 import json
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from anharmonic.ascent import adversarial_search
-from anharmonic.cli.options import (
-    Ball,
-    BatchSize,
-    Bounds,
-    Columns,
-    Drop,
-    Grid,
+import anharmonic as ah
+from anharmonic._core.columns import remark
+from anharmonic.cli.groups import (
     Json,
-    Moving,
-    OneModel,
-    OutputOption,
-    Points,
-    Radius,
-    Reference,
-    Scale,
-    Seed,
-    Trust,
-    load,
-    pair,
-    points_data,
-    radius_value,
-    reference_data,
-    scale_value,
-    split,
+    ModelOptions,
+    PointOptions,
+    RunOptions,
+    StepOptions,
+    grouped,
 )
-from anharmonic.cli.outputs import claim, finish, keeping, partial_of
+from anharmonic.cli.output_files import claim, finish, keeping, partial_of
 from anharmonic.cli.show import plain, printable
-from anharmonic.columns import remark
 from anharmonic.errors import SettingsError
-from anharmonic.regions import points
-from anharmonic.walks import Search
+
+if TYPE_CHECKING:
+    from anharmonic.measures.search.result import Search
 
 __all__ = ["search_command"]
 
@@ -57,69 +41,56 @@ class Way(StrEnum):
     random = "random"
 
 
+@grouped
 def search_command(
-    model: OneModel,
-    data: Points,
+    model: ModelOptions,
+    points: PointOptions,
+    step: StepOptions,
+    run: RunOptions,
     climb: Annotated[
         list[Way] | None, typer.Option(help="Where to go; several times to compare ways.")
     ] = None,
     steps: Annotated[int, typer.Option(min=1, help="The most steps of a walk.")] = 25,
-    radius: Radius = "auto",
-    ball: Ball = "auto",
-    directions: Annotated[int, typer.Option(min=1, help="Neighbours asked for at a step.")] = 20,
-    bounds: Bounds = None,
-    grid: Grid = None,
+    ball: Annotated[str, typer.Option(help="auto steps along one coordinate; or a ball.")] = "auto",
     budget: Annotated[int | None, typer.Option(min=1, help="Queries for each climb.")] = None,
     stop: Annotated[bool, typer.Option(help="End a walk at its first flip.")] = True,
-    output: OutputOption = None,
-    scale: Scale = "auto",
-    reference: Reference = None,
-    columns: Columns = None,
-    drop: Drop = None,
-    moving: Moving = None,
-    seed: Seed = 0,
-    batch_size: BatchSize = None,
-    trust: Trust = False,
     out: Annotated[Path | None, typer.Option(help="Write the search here, as Parquet.")] = None,
     resume: Annotated[Path | None, typer.Option(help="An unfinished search to go on from.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Walk from each point until its class changes, and count."""
+    """Walk from each point until its class changes, and count.
+
+    Example: anharmonic search model.onnx --data points.parquet --climb margin --climb random
+    """
     climbs = climb or [Way.margin]
     if resume is not None and len(climbs) > 1:
         raise SettingsError("--resume goes on with one --climb: give the one it was made with")
-    for each in climbs:
-        claim(_target(out, each, len(climbs)))
-    asked = load(model, output, trust)
-    region = points(points_data(data, columns, drop, reference), moving=split(moving))
+    for way in climbs:
+        claim(_target(out, way, len(climbs)))
+    asked, region, reference = model.load(), points.region(), points.reference_table()
     found: list[Search] = []
-    for each in climbs:
-        target = _target(out, each, len(climbs))
+    for way in climbs:
+        target = _target(out, way, len(climbs))
         with keeping(target):
-            search = adversarial_search(
+            search = ah.adversarial_search(
                 asked,
                 region,
-                radius=radius_value(radius),
+                **step.arguments(),
+                **run.arguments(),
                 steps=steps,
                 ball=ball,
-                directions=directions,
-                climb=each.value,
-                bounds=pair(bounds),
-                grid=grid,
+                climb=way.value,
                 budget=budget,
                 stop=stop,
-                scale=scale_value(scale),
-                reference=reference_data(reference, columns, drop),
+                reference=reference,
                 resume=resume,
                 checkpoint=partial_of(target),
-                seed=seed,
                 progress=not as_json,
-                batch_size=batch_size,
             )
         finish(search, target)
         found.append(search)
     if as_json:
-        print(json.dumps(plain([each.summary() for each in found])))
+        print(json.dumps(plain([search.summary() for search in found])))
         return
     console = Console(highlight=False)
     console.print(_table(found))
@@ -127,7 +98,7 @@ def search_command(
 
 
 def _target(out: Path | None, climb: Way, many: int) -> Path | None:
-    """One file a climb: search.parquet, or search-margin.parquet where there are several."""
+    """One file per climb: search.parquet, or search-margin.parquet where there are several."""
     return out if out is None or many == 1 else out.with_stem(f"{out.stem}-{climb.value}")
 
 
@@ -144,7 +115,7 @@ def _table(found: list[Search]) -> Table:
         "median first flip",
         "went nowhere",
         "queries",
-        "queries a flip",
+        "queries per flip",
     )
     for name in heads:
         table.add_column(name, justify="right")

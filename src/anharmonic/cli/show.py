@@ -6,17 +6,19 @@ import json
 import math
 import shlex
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from anharmonic.columns import told
-from anharmonic.llm.visible import visible
-from anharmonic.moments import Estimate
-from anharmonic.scores import Scores
+from anharmonic._core.columns import told
+from anharmonic._core.estimate import Estimate
+from anharmonic._core.printable import visible
+
+if TYPE_CHECKING:
+    from anharmonic.scores import Scores
 
 __all__ = ["command_line", "complain", "plain", "printable", "show_scores", "tell"]
 

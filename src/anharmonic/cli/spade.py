@@ -1,4 +1,4 @@
-"""`anharmonic spade`: the spectral score of recorded outputs, or of models, on data."""
+"""`anharmonic spade`: how far a model pulls apart what is close."""
 
 from __future__ import annotations
 
@@ -6,43 +6,36 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from anharmonic import report
-from anharmonic.cli.options import (
-    Columns,
-    Data,
-    Drop,
-    Json,
-    ModelOption,
-    Out,
-    OutputOption,
-    Scale,
-    Seed,
-    Trust,
-    load,
-    points_data,
-    scale_value,
-)
-from anharmonic.cli.outputs import claim, claim_page
+import anharmonic as ah
+from anharmonic.cli.groups import Json, ModelOptions, Out, Seed, TableOptions, grouped
+from anharmonic.cli.output_files import claim, claim_page
+from anharmonic.cli.parsing import points_data, scale_value
 from anharmonic.cli.show import command_line, plain, printable, tell
 from anharmonic.errors import SettingsError
-from anharmonic.spectral import SpadeScores, guide, spade
+
+if TYPE_CHECKING:
+    from anharmonic.measures.spectral import SpadeScores
 
 __all__ = ["spade_command"]
 
 WORST = 5
 
 
+@grouped
 def spade_command(
-    inputs: Annotated[Path | None, typer.Option(help="Recorded inputs, one row a point.")] = None,
+    model: ModelOptions,
+    points: TableOptions,
+    inputs: Annotated[Path | None, typer.Option(help="Recorded inputs, one row per point.")] = None,
     outputs: Annotated[Path | None, typer.Option(help="Their outputs, such as logits.")] = None,
-    model: ModelOption = None,
-    data: Data = None,
+    output_columns: Annotated[
+        str | None, typer.Option(help="Columns of --outputs to read, with commas.")
+    ] = None,
     neighbours: Annotated[int, typer.Option(min=1, help="Of every point in both graphs.")] = 10,
     rank: Annotated[int, typer.Option(min=1, help="Eigenvectors behind node scores.")] = 10,
     components: Annotated[
@@ -51,16 +44,9 @@ def spade_command(
     search: Annotated[
         str, typer.Option(help="auto, fast, exact, tree, filtered, clusters, hnsw or torch.")
     ] = "auto",
-    scale: Scale = "raw",
+    scale: Annotated[str, typer.Option(help='"auto" (standard deviations) or "raw".')] = "raw",
     blocks: Annotated[int, typer.Option(min=0, help="For the interval; 0: none.")] = 8,
-    output: OutputOption = None,
-    columns: Columns = None,
-    drop: Drop = None,
-    output_columns: Annotated[
-        str | None, typer.Option(help="Columns of --outputs to read, with commas.")
-    ] = None,
     seed: Seed = 0,
-    trust: Trust = False,
     out: Out = None,
     html: Annotated[Path | None, typer.Option(help="Write a page here.")] = None,
     shape: Annotated[
@@ -68,7 +54,12 @@ def spade_command(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """How far a model pulls apart what is close: the SPADE score, and the most fragile points."""
+    """How far a model pulls apart what is close: the SPADE score, and the most fragile points.
+
+    Example: anharmonic spade --inputs x.npy --outputs logits.npy --html spade.html
+
+    Or with a model: anharmonic spade model.onnx --data points.parquet
+    """
     sizes = _sizes(shape)
     claim(out)
     claim_page(html)
@@ -77,9 +68,9 @@ def spade_command(
             "--inputs and --outputs are the same file, which would score 1 whatever it holds: "
             "choose its columns with --columns and --output-columns"
         )
-    given = _sources(inputs, outputs, model, data, columns, drop, output_columns, output, trust)
+    given = _sources(model, points, inputs, outputs, output_columns)
     with _stages(quiet=as_json) as progress:
-        scores = spade(
+        scores = ah.spade(
             *given,
             neighbours=neighbours,
             rank=rank,
@@ -94,7 +85,7 @@ def spade_command(
         scores.save(out)
     if html is not None:
         recorded = inputs is not None
-        report.write_spade(
+        ah.report.write_spade(
             html,
             scores,
             points=given[0 if recorded else 1],
@@ -117,23 +108,20 @@ def _sizes(shape: str | None) -> tuple[int, ...] | None:
 
 
 def _sources(
+    model: ModelOptions,
+    points: TableOptions,
     inputs: Path | None,
     outputs: Path | None,
-    model: str | None,
-    data: Path | None,
-    columns: str | None,
-    drop: str | None,
     output_columns: str | None,
-    output: str | None,
-    trust: bool,
 ) -> tuple[Any, Any]:
     """Inputs and outputs, or a model and points."""
-    if inputs is not None and outputs is not None and model is None and data is None:
+    asked = model.name is not None or points.data is not None
+    if inputs is not None and outputs is not None and not asked:
         recorded = points_data(outputs, output_columns, None)
-        return points_data(inputs, columns, drop), recorded
-    if model is not None and data is not None and inputs is None and outputs is None:
-        return load(model, output, trust), points_data(data, columns, drop)
-    raise SettingsError("give --inputs and --outputs, or --model and --data")
+        return points_data(inputs, points.columns, points.drop), recorded
+    if model.name is not None and points.data is not None and inputs is None and outputs is None:
+        return model.load(), points.table()
+    raise SettingsError("give --inputs and --outputs, or MODEL and --data")
 
 
 @contextmanager
@@ -159,6 +147,6 @@ def _show(scores: SpadeScores, as_json: bool) -> None:
     fragile = Table(title="most fragile points")
     for name in ("row", "node score"):
         fragile.add_column(name, justify="right")
-    for row in guide(scores, WORST).tolist():
+    for row in ah.spectral.guide(scores, WORST).tolist():
         fragile.add_row(str(row), f"{scores.values[row]:.4g}")
     console.print(fragile)

@@ -1,96 +1,64 @@
-"""`anharmonic sweep`: gamma against the radius."""
+"""`anharmonic sweep`: gamma against the radius, and a radius to use."""
 
 from __future__ import annotations
 
 import json
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from anharmonic.cli.options import (
-    Ball,
-    Bounds,
-    Columns,
-    Directions,
-    Drop,
+import anharmonic as ah
+from anharmonic._core.columns import remark
+from anharmonic._core.estimate import Estimate
+from anharmonic.cli.groups import (
+    DirectionOptions,
+    FolderOptions,
     Json,
-    Keep,
-    Moving,
-    NamedModels,
-    OutputOption,
-    Points,
+    ModelsOptions,
+    PointOptions,
     Reduction,
-    Reference,
-    ResumeFolder,
-    Rotations,
-    Scale,
-    Seed,
-    Trust,
-    number,
-    numbers,
-    pair,
-    scale_value,
+    RunOptions,
+    grouped,
 )
-from anharmonic.cli.outputs import folder_of
-from anharmonic.cli.several import asked
+from anharmonic.cli.output_files import folder_of
+from anharmonic.cli.parsing import number, numbers
 from anharmonic.cli.show import plain, printable
-from anharmonic.columns import remark
-from anharmonic.comparison import Sweep, sweep
-from anharmonic.moments import Estimate
+
+if TYPE_CHECKING:
+    from anharmonic.measures.compare import Sweep
 
 __all__ = ["sweep_command"]
 
 
+@grouped
 def sweep_command(
-    models: NamedModels,
-    data: Points,
-    radii: Annotated[str | None, typer.Option(help="In scaled units, with commas.")] = None,
-    ball: Ball = "auto pairs",
-    directions: Directions = None,
-    rotations: Rotations = 4,
-    output: OutputOption = None,
+    models: ModelsOptions,
+    points: PointOptions,
+    run: RunOptions,
+    folders: FolderOptions,
+    ball: DirectionOptions = DirectionOptions(ball="auto pairs"),
     reduction: Reduction = None,
-    scale: Scale = "auto",
-    reference: Reference = None,
-    bounds: Bounds = None,
-    columns: Columns = None,
-    drop: Drop = None,
-    moving: Moving = None,
-    seed: Seed = 0,
-    trust: Trust = False,
-    keep: Keep = None,
-    resume: ResumeFolder = None,
+    radii: Annotated[str | None, typer.Option(help="In scaled units, with commas.")] = None,
     as_json: Json = False,
 ) -> None:
     """Measure at several radii, and recommend one.
 
+    Example: anharmonic sweep forest=a.onnx linear=b.onnx --data points.parquet
+
     With --keep, what is finished is kept on the way, and --resume goes on from it.
     """
-    given = asked(
-        models,
-        data,
-        reference,
-        output=output,
-        trust=trust,
-        columns=columns,
-        drop=drop,
-        moving=moving,
-    )
-    with folder_of(None, keep, resume) as folder:
-        found = sweep(
-            given.models,
-            given.region,
+    loaded, where = models.load(), points.region()
+    with folder_of(None, folders.keep, folders.resume) as folder:
+        found = ah.sweep(
+            loaded,
+            where,
             numbers(radii, "--radii"),
-            ball=ball,
-            scale=scale_value(scale),
-            reference=given.reference,
-            seed=seed,
-            directions=directions,
-            rotations=rotations,
+            **ball.arguments(),
+            **run.arguments(),
             reduction=number(reduction),
-            bounds=pair(bounds),
+            reference=points.reference_table(),
             checkpoint=folder.path,
             resume=folder.resume,
             progress=not as_json,

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from anharmonic.meanvalue import gamma
+from anharmonic.measures.gamma.measure import gamma
 
 __all__ = ["Rounding", "rounding"]
 

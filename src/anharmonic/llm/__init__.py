@@ -4,13 +4,13 @@ from anharmonic.llm import clients, embed, perturb, rivals, statistics
 from anharmonic.llm.bands import Bands, calibrate
 from anharmonic.llm.board import Board, leaderboard
 from anharmonic.llm.clients import as_client
-from anharmonic.llm.climbing import PromptSearch, search
 from anharmonic.llm.measuring import gamma
+from anharmonic.llm.prompt_search import PromptSearch, search
 from anharmonic.llm.rating import Ratings, ratings
 from anharmonic.llm.recipe import Recipe
 from anharmonic.llm.result import LanguageScores
-from anharmonic.llm.shapes import Answer, Client, Embed, Parameters, Request
 from anharmonic.llm.summaries import RunSummary, read_run
+from anharmonic.llm.types import Answer, Client, Embed, Parameters, Request
 
 __all__ = [
     "Answer",

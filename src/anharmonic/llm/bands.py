@@ -9,13 +9,13 @@ from pathlib import Path
 
 import numpy as np
 
-from anharmonic.auroc import auroc, auroc_interval
+from anharmonic._core.auroc import auroc, auroc_interval
+from anharmonic._core.files import whole_file
+from anharmonic._core.protocols import Array, Floats
+from anharmonic._core.randomness import generator
+from anharmonic._core.statistics import Rate
 from anharmonic.errors import InputError, PointsError
-from anharmonic.files import whole_file
 from anharmonic.llm.statistics import Unit
-from anharmonic.moments import Rate
-from anharmonic.protocols import Array, Floats
-from anharmonic.randomness import generator
 
 __all__ = ["PAPER", "Bands", "Calibration", "auroc", "calibrate"]
 

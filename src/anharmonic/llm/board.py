@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from anharmonic.comparison import Comparison, Difference
+from anharmonic._core.estimate import Estimate
 from anharmonic.errors import InputError
 from anharmonic.llm.summaries import RunSummary, read_run
-from anharmonic.moments import Estimate
+from anharmonic.measures.compare import Comparison, Difference
 from anharmonic.scores import Scores
 
 __all__ = ["Board", "Contest", "leaderboard"]

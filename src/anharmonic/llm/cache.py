@@ -11,7 +11,7 @@ from dataclasses import asdict
 from types import TracebackType
 
 from anharmonic.errors import InputError, first_line
-from anharmonic.llm.shapes import Answer, Request
+from anharmonic.llm.types import Answer, Request
 
 __all__ = ["Cache", "identity"]
 

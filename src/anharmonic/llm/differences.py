@@ -6,7 +6,7 @@ import re
 from difflib import SequenceMatcher
 from typing import NamedTuple
 
-from anharmonic.llm.visible import visible
+from anharmonic._core.printable import visible
 
 __all__ = ["Part", "differences"]
 

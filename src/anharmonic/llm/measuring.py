@@ -12,18 +12,18 @@ from typing import Any
 
 import numpy as np
 
+from anharmonic._core.protocols import Floats
 from anharmonic.errors import ModelError, OutputError, PointsError
-from anharmonic.llm.asking import Budget, BudgetSpent, Price, Tally, ask
 from anharmonic.llm.cache import Cache
 from anharmonic.llm.clients import borrowed, samples
+from anharmonic.llm.dispatch import Budget, BudgetSpent, Price, Tally, ask
 from anharmonic.llm.embed import minilm
 from anharmonic.llm.perturb import Kind, settled
 from anharmonic.llm.recipe import Recipe
 from anharmonic.llm.records import Record, Trial
 from anharmonic.llm.result import LanguageScores, assembled
-from anharmonic.llm.shapes import DEFAULTS, Answer, Client, Embed, Parameters, Request
 from anharmonic.llm.statistics import Unit, jackknifed, matched_excess
-from anharmonic.protocols import Floats
+from anharmonic.llm.types import DEFAULTS, Answer, Client, Embed, Parameters, Request
 
 __all__ = ["Embedding", "gamma", "measured"]
 

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from anharmonic._core.protocols import Array, Floats
+from anharmonic._core.randomness import generator
 from anharmonic.errors import InputError
 from anharmonic.llm.questions import read_rows
 from anharmonic.llm.summaries import RunSummary, read_run
-from anharmonic.protocols import Array, Floats
-from anharmonic.randomness import generator
 
 __all__ = ["Agreement", "Correlation", "Ratings", "krippendorff", "ratings"]
 

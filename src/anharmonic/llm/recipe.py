@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from anharmonic._core.randomness import generator
 from anharmonic.errors import SettingsError
-from anharmonic.llm.asking import Price
+from anharmonic.llm.dispatch import Price
 from anharmonic.llm.perturb import PAPER, Change, Kind, named, perturbed
-from anharmonic.llm.shapes import DEFAULTS, Parameters, Request
 from anharmonic.llm.statistics import Unit
-from anharmonic.randomness import generator
+from anharmonic.llm.types import DEFAULTS, Parameters, Request
 
 __all__ = ["Recipe"]
 

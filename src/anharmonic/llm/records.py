@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from anharmonic.llm.shapes import Answer
+from anharmonic._core.estimate import Estimate
 from anharmonic.llm.statistics import Deviation, at_fewer, excess
-from anharmonic.moments import Estimate
+from anharmonic.llm.types import Answer
 
 __all__ = ["NOTHING", "Record", "Trial"]
 

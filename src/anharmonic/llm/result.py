@@ -8,12 +8,12 @@ from typing import Any, cast
 
 import numpy as np
 
-from anharmonic import tables
-from anharmonic.llm.asking import Tally
+from anharmonic._core import tables
+from anharmonic._core.estimate import Estimate
+from anharmonic._core.protocols import Floats
+from anharmonic.llm.dispatch import Tally
 from anharmonic.llm.records import Record
 from anharmonic.llm.statistics import mean_known
-from anharmonic.moments import Estimate
-from anharmonic.protocols import Floats
 from anharmonic.scores import Scores
 
 __all__ = ["LanguageScores", "assembled", "scores_of"]

@@ -16,8 +16,8 @@ from typing import Final
 
 import numpy as np
 
+from anharmonic._core.protocols import Floats
 from anharmonic.errors import PointsError
-from anharmonic.protocols import Floats
 
 __all__ = [
     "RIVALS",

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from anharmonic.errors import InputError, SettingsError, first_line
-from anharmonic.llm.asking import Tally
 from anharmonic.llm.cache import Cache
+from anharmonic.llm.dispatch import Tally
 from anharmonic.llm.measuring import measured
 from anharmonic.llm.questions import Question
 from anharmonic.llm.recipe import Recipe
 from anharmonic.llm.records import Record
-from anharmonic.llm.shapes import Client, Embed
+from anharmonic.llm.types import Client, Embed
 
 __all__ = ["RunFile", "Step", "run"]
 

@@ -7,10 +7,11 @@ from typing import Literal, NamedTuple, cast
 
 import numpy as np
 
+from anharmonic._core.estimate import Estimate
+from anharmonic._core.protocols import Array, Floats
+from anharmonic._core.randomness import generator
+from anharmonic._core.statistics import Moments
 from anharmonic.errors import OutputError, SettingsError
-from anharmonic.moments import Estimate, Moments
-from anharmonic.protocols import Array, Floats
-from anharmonic.randomness import generator
 
 __all__ = [
     "Deviation",

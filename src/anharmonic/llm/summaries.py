@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from anharmonic._core.estimate import Estimate
+from anharmonic._core.protocols import Floats, Integers
 from anharmonic.errors import InputError
 from anharmonic.llm.bands import PAPER, Bands
 from anharmonic.llm.records import Record
 from anharmonic.llm.statistics import mean_known
-from anharmonic.moments import Estimate
-from anharmonic.protocols import Floats, Integers
 from anharmonic.scores import Scores
 
 __all__ = ["RunSummary", "lines", "read_run"]

@@ -9,12 +9,12 @@ from typing import Final
 
 import numpy as np
 
+from anharmonic._core.protocols import Array, Kind, Model
 from anharmonic.errors import SettingsError
 from anharmonic.models.inputs import Inputs
 from anharmonic.models.labels import to_labels, to_onehot
 from anharmonic.models.outputs import log, numbers, of_class, of_column, softmax
 from anharmonic.models.predictor import Chain, Predictor, as_they_are
-from anharmonic.protocols import Array, Kind, Model
 
 __all__ = ["Answers", "Way", "answers_of", "predictor", "scored"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from anharmonic._core.protocols import Array
 from anharmonic.models.answers import Answers, scored
 from anharmonic.models.inputs import Inputs
-from anharmonic.protocols import Array
 
 __all__ = ["function_answers"]
 

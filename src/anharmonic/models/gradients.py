@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
+from anharmonic._core.protocols import Array, Model, Pull, Pullback
 from anharmonic.errors import AnharmonicError, MeasurementStopped, NoGradient
 from anharmonic.models.predictor import Chain, Predictor
 from anharmonic.models.torch import Forward, placed_on
-from anharmonic.protocols import Array, Model, Pull, Pullback
 
 __all__ = ["pullback_of"]
 

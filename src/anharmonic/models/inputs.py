@@ -8,9 +8,9 @@ from typing import Any
 import narwhals.stable.v1 as nw
 import numpy as np
 
-from anharmonic.columns import is_id, is_index, shown
+from anharmonic._core.columns import is_id, is_index, shown
+from anharmonic._core.protocols import Array
 from anharmonic.errors import PointsError
-from anharmonic.protocols import Array
 
 __all__ = ["Inputs", "inputs_of"]
 

@@ -12,9 +12,9 @@ from numbers import Real
 import numpy as np
 from array_api_compat import array_namespace, device
 
+from anharmonic._core.protocols import Array
 from anharmonic.errors import OutputError, SettingsError
 from anharmonic.models.outputs import as_array, is_floating, wide
-from anharmonic.protocols import Array
 
 __all__ = ["codes", "to_labels", "to_onehot"]
 

@@ -16,6 +16,7 @@ from typing import Any, Final
 import narwhals as nw
 import numpy as np
 
+from anharmonic._core.protocols import Array
 from anharmonic.errors import (
     MissingExtra,
     ModelError,
@@ -28,7 +29,6 @@ from anharmonic.models.answers import Answers, scored
 from anharmonic.models.files import load
 from anharmonic.models.inputs import Inputs
 from anharmonic.models.predictor import on_host
-from anharmonic.protocols import Array
 
 __all__ = ["is_mlflow", "load_mlflow", "mlflow_module", "pyfunc_answers"]
 

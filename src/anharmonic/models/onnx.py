@@ -11,12 +11,12 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from anharmonic._core.protocols import Array, Kind
 from anharmonic.errors import MissingExtra, NotAModel, PointsError
 from anharmonic.models.answers import Answers, Way, scored
 from anharmonic.models.inputs import Inputs
 from anharmonic.models.outputs import log
 from anharmonic.models.predictor import Chain, on_host
-from anharmonic.protocols import Array, Kind
 
 __all__ = ["Graph", "onnx_answers"]
 

@@ -11,8 +11,8 @@ from numbers import Real
 import numpy as np
 from array_api_compat import array_namespace, is_array_api_obj
 
+from anharmonic._core.protocols import Array, Kind
 from anharmonic.errors import OutputError, SettingsError
-from anharmonic.protocols import Array, Kind
 
 __all__ = [
     "as_array",

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from array_api_compat import is_torch_array
 
+from anharmonic._core.protocols import Array, Kind
 from anharmonic.models.inputs import Inputs
-from anharmonic.protocols import Array, Kind
 
 __all__ = ["Chain", "Predictor", "as_they_are", "on_host"]
 

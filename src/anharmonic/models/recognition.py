@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, cast, get_args
 
+from anharmonic._core.protocols import Kind, Model
 from anharmonic.errors import NotAModel
 from anharmonic.models.answers import Answers, answers_of, predictor
 from anharmonic.models.files import ACCEPTED, load, load_attribute
@@ -18,7 +19,6 @@ from anharmonic.models.remote import remote_answers
 from anharmonic.models.sklearn import estimator_answers, sklearn_answers
 from anharmonic.models.torch import torch_answers
 from anharmonic.models.trees import catboost_answers, lightgbm_answers, xgboost_answers
-from anharmonic.protocols import Kind, Model
 
 __all__ = ["as_model"]
 

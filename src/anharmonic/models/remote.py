@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
+from anharmonic._core.protocols import Array
 from anharmonic.errors import MissingExtra, RemoteError, SettingsError
 from anharmonic.models.address import Address, parse_address
 from anharmonic.models.answers import Answers, scored
 from anharmonic.models.predictor import on_host
 from anharmonic.models.tensors import decode, encode
-from anharmonic.protocols import Array
 
 if TYPE_CHECKING:
     import httpx

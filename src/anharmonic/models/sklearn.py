@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from anharmonic._core.protocols import Array, Kind
 from anharmonic.errors import MissingExtra, NotAModel
 from anharmonic.models.answers import Answers, Way
 from anharmonic.models.inputs import inputs_of
 from anharmonic.models.outputs import log
 from anharmonic.models.predictor import Chain, on_host
-from anharmonic.protocols import Array, Kind
 
 __all__ = ["Method", "estimator_answers", "known_classes", "sklearn_answers"]
 

@@ -9,8 +9,8 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from anharmonic._core.protocols import Array
 from anharmonic.errors import PointsError, RemoteError, SettingsError
-from anharmonic.protocols import Array
 
 __all__ = ["decode", "encode"]
 

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from array_api_compat import is_torch_array
 
+from anharmonic._core.protocols import Array
 from anharmonic.errors import DeviceFull, MissingExtra, NotAModel, OutputError, first_line
 from anharmonic.models.answers import Answers, scored
-from anharmonic.protocols import Array
 
 __all__ = ["Forward", "evaluating", "placed_on", "scores_in", "torch_answers"]
 

@@ -9,13 +9,13 @@ from typing import Any, Final
 
 import numpy as np
 
+from anharmonic._core.protocols import Array, Kind
 from anharmonic.errors import MissingExtra, NotAModel
 from anharmonic.models.answers import Answers, Way
 from anharmonic.models.inputs import Inputs, inputs_of
 from anharmonic.models.outputs import softmax, two_columns
 from anharmonic.models.predictor import Chain, on_host
 from anharmonic.models.sklearn import Method, estimator_answers, known_classes
-from anharmonic.protocols import Array, Kind
 
 __all__ = ["catboost_answers", "lightgbm_answers", "xgboost_answers"]
 

@@ -8,8 +8,8 @@ from anharmonic.monitor.alarms import Alarm, Key, Observation
 from anharmonic.monitor.channels import Detector, river
 from anharmonic.monitor.culprits import Culprits
 from anharmonic.monitor.detector import Evidence
+from anharmonic.monitor.monitor import Monitor
 from anharmonic.monitor.replaying import Replay, replay
-from anharmonic.monitor.watch import Monitor
 from anharmonic.monitor.windows import Windows
 
 __all__ = [

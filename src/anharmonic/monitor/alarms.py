@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from anharmonic import tables
+from anharmonic._core import tables
+from anharmonic._core.protocols import Floats, Integers
 from anharmonic.errors import SettingsError
-from anharmonic.protocols import Floats, Integers
 
 __all__ = ["Alarm", "Key", "Observation", "points_per_alarm"]
 

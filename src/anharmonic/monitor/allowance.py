@@ -9,9 +9,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from anharmonic._core.protocols import Draw, Integers
+from anharmonic._core.randomness import integers
 from anharmonic.errors import SettingsError
-from anharmonic.protocols import Draw, Integers
-from anharmonic.randomness import integers
 
 __all__ = ["Allowance"]
 

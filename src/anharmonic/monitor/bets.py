@@ -13,12 +13,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from anharmonic._core.protocols import Floats
+from anharmonic._core.randomness import generator
+from anharmonic._core.statistics import share_interval
 from anharmonic.errors import PointsError
-from anharmonic.moments import share_interval
 from anharmonic.monitor.bounds import mean_bound
 from anharmonic.monitor.dependence import FEWEST
-from anharmonic.protocols import Floats
-from anharmonic.randomness import generator
 
 __all__ = ["Bets", "averaged", "fitted_bets"]
 

@@ -11,8 +11,8 @@ from itertools import pairwise
 import numpy as np
 from scipy.special import ndtri_exp
 
-from anharmonic.protocols import Floats, Integers
-from anharmonic.randomness import generator
+from anharmonic._core.protocols import Floats, Integers
+from anharmonic._core.randomness import generator
 
 __all__ = ["mean_bound"]
 

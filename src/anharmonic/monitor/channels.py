@@ -7,9 +7,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from anharmonic._core.protocols import Floats, Integers
 from anharmonic.errors import MissingExtra, SettingsError
 from anharmonic.monitor.detector import Raised
-from anharmonic.protocols import Floats, Integers
 
 __all__ = ["Channel", "Channels", "Detector", "DetectorFactory", "OneByOne", "river"]
 

@@ -7,17 +7,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from anharmonic import tables
-from anharmonic.explanation import contributions
-from anharmonic.moments import Estimate, Moments
+from anharmonic._core import tables
+from anharmonic._core.estimate import Estimate
+from anharmonic._core.protocols import Floats, Integers
+from anharmonic._core.randomness import generator
+from anharmonic._core.statistics import Moments
+from anharmonic.measures.explain import contributions
 from anharmonic.monitor.alarms import Alarm
 from anharmonic.monitor.channels import Channel
 from anharmonic.monitor.detector import Evidence
-from anharmonic.monitor.measuring import Sight, Watched
-from anharmonic.monitor.memory import Memory, Recalled
-from anharmonic.monitor.traffic import count_of, taken
-from anharmonic.protocols import Floats, Integers
-from anharmonic.randomness import generator
+from anharmonic.monitor.recent_points import Memory, Recalled
+from anharmonic.monitor.rows import count_of, taken
+from anharmonic.monitor.scorer import Sight, Watched
 
 __all__ = ["Culprits", "FeatureShare", "culprits_of", "usual_shares"]
 

@@ -21,8 +21,8 @@ import numpy as np
 from scipy.linalg import solve_toeplitz
 from scipy.signal import lfilter
 
-from anharmonic.protocols import Floats, Integers
-from anharmonic.randomness import generator
+from anharmonic._core.protocols import Floats, Integers
+from anharmonic._core.randomness import generator
 
 __all__ = ["FEWEST", "Dependence", "dependence_of", "why_no_promise"]
 

@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from anharmonic._core.protocols import Floats, Integers
 from anharmonic.errors import PointsError
 from anharmonic.monitor.bets import Bets, averaged, fitted_bets
 from anharmonic.monitor.dependence import FEWEST, dependence_of, why_no_promise
-from anharmonic.monitor.sums import Sums, added, no_sums
-from anharmonic.protocols import Floats, Integers
+from anharmonic.monitor.shiryaev_roberts import Sums, added, no_sums
 
 __all__ = ["DIRECTIONS", "Evidence", "Raised", "State"]
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from anharmonic.monitor.measuring import Sight, Watched
-from anharmonic.monitor.traffic import count_of, taken
-from anharmonic.protocols import Floats
-from anharmonic.randomness import generator
+from anharmonic._core.protocols import Floats
+from anharmonic._core.randomness import generator
+from anharmonic.monitor.rows import count_of, taken
+from anharmonic.monitor.scorer import Sight, Watched
 from anharmonic.regions import Region, host
 
 __all__ = ["memorised", "spikes"]

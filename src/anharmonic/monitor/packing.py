@@ -13,7 +13,7 @@ from anharmonic.errors import InputError, SettingsError
 from anharmonic.monitor.alarms import Alarm, Key
 from anharmonic.monitor.channels import Channel, Channels
 from anharmonic.monitor.detector import Evidence, State
-from anharmonic.monitor.sums import Sums, no_sums
+from anharmonic.monitor.shiryaev_roberts import Sums, no_sums
 
 __all__ = ["FORMAT", "Kept", "own", "packed", "read", "unpacked", "written"]
 

@@ -9,13 +9,13 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from anharmonic import tables
+from anharmonic._core import tables
+from anharmonic._core.protocols import Floats
 from anharmonic.monitor.alarms import Alarm, Key, Observation
 from anharmonic.monitor.culprits import Culprits
-from anharmonic.monitor.traffic import count_of, segments_of, taken
-from anharmonic.monitor.watch import Monitor
+from anharmonic.monitor.monitor import Monitor
+from anharmonic.monitor.rows import count_of, segments_of, taken
 from anharmonic.monitor.windows import WindowArguments, Windows, windows_of
-from anharmonic.protocols import Floats
 
 __all__ = ["Replay", "replay"]
 

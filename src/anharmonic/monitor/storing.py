@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import numpy as np
 
 from anharmonic import balls, models
+from anharmonic._core.estimate import Estimate
+from anharmonic._core.files import whole_file
+from anharmonic._core.protocols import Floats
 from anharmonic.errors import InputError, SettingsError
-from anharmonic.files import whole_file
-from anharmonic.moments import Estimate
 from anharmonic.monitor.bets import Bets
 from anharmonic.monitor.channels import Channels
 from anharmonic.monitor.dependence import dependence_of, why_no_promise
 from anharmonic.monitor.detector import Evidence
-from anharmonic.monitor.measuring import Sight, Watch, Watched, chosen_watch
 from anharmonic.monitor.packing import FORMAT, own, read, written
-from anharmonic.protocols import Floats
+from anharmonic.monitor.scorer import Sight, Watch, Watched, chosen_watch
 
 if TYPE_CHECKING:
-    from anharmonic.monitor.watch import Monitor
+    from anharmonic.monitor.monitor import Monitor
 
 __all__ = ["Parts", "load", "save"]
 

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from anharmonic import tables
+from anharmonic._core import tables
+from anharmonic._core.protocols import Floats, Integers
+from anharmonic._core.statistics import Moments
 from anharmonic.errors import SettingsError
-from anharmonic.moments import Moments
 from anharmonic.monitor.dependence import dependence_of
-from anharmonic.protocols import Floats, Integers
 
 __all__ = ["WindowArguments", "Windows", "windows_of"]
 

@@ -4,7 +4,7 @@ Every function takes Scores and returns a `plotly.graph_objects.Figure`: show it
 or `save` it as PNG, SVG, HTML or JSON without a network. Needs `anharmonic[plots]`.
 
 >>> import numpy as np
->>> from anharmonic.meanvalue import gamma
+>>> from anharmonic.measures.gamma.measure import gamma
 >>> points = np.random.default_rng(0).normal(size=(100, 2))
 >>> figure = distribution(gamma(lambda x: np.sin(x[:, 0]), points, radius=0.2))
 >>> len(figure.data)

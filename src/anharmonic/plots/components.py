@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from anharmonic.baselines import fragility
+from anharmonic._core.protocols import Floats, Integers
+from anharmonic._core.randomness import generator
 from anharmonic.errors import SettingsError
+from anharmonic.measures.baselines import fragility
 from anharmonic.plots.maps import colour_top, colours
 from anharmonic.plots.named import Several, measured_region, named
 from anharmonic.plots.style import blank, finished, graph_objects, short
-from anharmonic.protocols import Floats, Integers
-from anharmonic.randomness import generator
 from anharmonic.regions import Region, host
 from anharmonic.scores import Scores
 

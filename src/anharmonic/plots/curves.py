@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from anharmonic.comparison import Comparison, Sweep
+from anharmonic._core.protocols import Floats
+from anharmonic.measures.compare import Comparison, Sweep
 from anharmonic.plots.named import Several, named
 from anharmonic.plots.style import (
     LEGEND_BELOW,
@@ -16,7 +17,6 @@ from anharmonic.plots.style import (
     model_styles,
     text,
 )
-from anharmonic.protocols import Floats
 
 __all__ = ["decades", "distribution", "radius_curve", "shares_up_to"]
 

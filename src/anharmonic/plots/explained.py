@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from anharmonic.errors import SettingsError
-from anharmonic.explanation import REMAINDER, Explanation
+from anharmonic.measures.explain import REMAINDER, Explanation
 from anharmonic.plots.images import is_image, marks, picture, pixels
 from anharmonic.plots.points import contributions
 from anharmonic.plots.style import BARS, blank, finished, graph_objects

@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+from anharmonic._core.files import whole_file
 from anharmonic.errors import MissingExtra, SettingsError
-from anharmonic.files import whole_file
 
 __all__ = ["save"]
 

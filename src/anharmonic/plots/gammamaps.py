@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from anharmonic._core.protocols import Floats
 from anharmonic.errors import SettingsError
+from anharmonic.measures.stability import GammaMap
 from anharmonic.plots.style import BARS, LEGEND_BELOW, REST, blank, finished, graph_objects
-from anharmonic.protocols import Floats
 from anharmonic.scores import Scores
-from anharmonic.stability import GammaMap
 
 __all__ = ["gamma_map"]
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from anharmonic._core.protocols import Floats
 from anharmonic.errors import SettingsError
 from anharmonic.plots.style import graph_objects
-from anharmonic.protocols import Floats
 
 __all__ = ["is_image", "marks", "picture", "pixels", "png"]
 

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from anharmonic._core.protocols import Floats, Integers
 from anharmonic.errors import SettingsError
 from anharmonic.plots.named import Several, decisions, named
 from anharmonic.plots.style import (
@@ -18,7 +19,6 @@ from anharmonic.plots.style import (
     short,
     text,
 )
-from anharmonic.protocols import Floats, Integers
 from anharmonic.regions import Region, as_region, host
 from anharmonic.scores import Scores
 

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from anharmonic.comparison import Comparison
+from anharmonic._core.protocols import Floats, Integers
 from anharmonic.errors import SettingsError
-from anharmonic.protocols import Floats, Integers
+from anharmonic.measures.compare import Comparison
 from anharmonic.regions import Region, as_region
 from anharmonic.scores import Scores
 

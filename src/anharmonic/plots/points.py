@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from anharmonic.explanation import REMAINDER, Contributions, titled
-from anharmonic.moments import Estimate
+from anharmonic._core.estimate import Estimate
+from anharmonic._core.protocols import Floats
+from anharmonic.measures.explain import REMAINDER, Contributions, titled
 from anharmonic.plots.named import measured_region, output_text
 from anharmonic.plots.style import BARS, REST, blank, finished, graph_objects, short, text
-from anharmonic.protocols import Floats
 from anharmonic.regions import Region
 from anharmonic.scores import Scores
 

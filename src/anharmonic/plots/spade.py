@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from anharmonic.errors import SettingsError
+from anharmonic.measures.spectral import SpadeScores, guide
 from anharmonic.plots.curves import decades, shares_up_to
 from anharmonic.plots.points import features_at, table_of
 from anharmonic.plots.style import (
@@ -20,7 +21,6 @@ from anharmonic.plots.style import (
     text,
 )
 from anharmonic.regions import as_region
-from anharmonic.spectral import SpadeScores, guide
 
 __all__ = ["fragile_points", "node_distribution", "spade_curve", "top_eigenvalues", "worst_edge"]
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from anharmonic._core.protocols import Floats, Integers
 from anharmonic.monitor import Replay
 from anharmonic.plots.style import (
     BARS,
@@ -17,7 +18,6 @@ from anharmonic.plots.style import (
     model_styles,
     text,
 )
-from anharmonic.protocols import Floats, Integers
 
 __all__ = ["evidence_curve", "score_curve"]
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from anharmonic.errors import SettingsError
+from anharmonic.measures.search.result import Search
 from anharmonic.plots.images import is_image, marks, picture
 from anharmonic.plots.style import (
     LEGEND_BELOW,
@@ -17,7 +18,6 @@ from anharmonic.plots.style import (
     model_styles,
     short,
 )
-from anharmonic.walks import Search
 
 __all__ = ["search_strip"]
 

@@ -4,8 +4,9 @@ The file needs nothing else: no network, no other files, and without JavaScript 
 pictures can be read. It is readable on a phone and printed. Needs `anharmonic[report]`.
 """
 
+from anharmonic.report import card, tracking
 from anharmonic.report.page import write
 from anharmonic.report.replayed import write_replay
 from anharmonic.report.spade import write_spade
 
-__all__ = ["write", "write_replay", "write_spade"]
+__all__ = ["card", "tracking", "write", "write_replay", "write_spade"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from anharmonic.comparison import Comparison, Sweep
+from anharmonic.measures.compare import Comparison, Sweep
 from anharmonic.plots import decision_regions, distribution, projection, radius_curve
 from anharmonic.plots.components import FEWEST
 from anharmonic.plots.maps import colour_top

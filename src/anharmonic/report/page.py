@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from anharmonic.comparison import Comparison, Sweep
-from anharmonic.explanation import Contributions
-from anharmonic.extras import require
-from anharmonic.files import whole_file
+from anharmonic._core.extras import require
+from anharmonic._core.files import whole_file
+from anharmonic.measures.compare import Comparison, Sweep
+from anharmonic.measures.explain import Contributions
 from anharmonic.plots.named import Several, measured_region, named
 from anharmonic.plots.points import WorstPoint, worst
 from anharmonic.regions import Region

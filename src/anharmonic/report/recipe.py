@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from anharmonic.reductions import NAMES as REDUCTIONS
-from anharmonic.repetition import ball_asked_for
+from anharmonic._core.reductions import NAMES as REDUCTIONS
+from anharmonic.measures.remeasure import ball_asked_for
 from anharmonic.scores import Scores
 
 __all__ = ["recipe"]

@@ -6,9 +6,10 @@ import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from anharmonic.extras import require
-from anharmonic.files import whole_file
-from anharmonic.moments import Estimate, Moments
+from anharmonic._core.estimate import Estimate
+from anharmonic._core.extras import require
+from anharmonic._core.files import whole_file
+from anharmonic._core.statistics import Moments
 from anharmonic.monitor import Alarm, Culprits, Replay
 from anharmonic.plots.streams import evidence_curve, score_curve
 from anharmonic.report.figures import section_of

@@ -9,20 +9,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from anharmonic._core.estimate import Estimate
+from anharmonic._core.extras import require
+from anharmonic._core.files import whole_file
+from anharmonic._core.protocols import Floats
 from anharmonic.errors import SettingsError
-from anharmonic.extras import require
-from anharmonic.files import whole_file
-from anharmonic.moments import Estimate
+from anharmonic.measures.spectral import SpadeScores, guide
 from anharmonic.plots.images import is_image, png
 from anharmonic.plots.points import features_at
 from anharmonic.plots.spade import node_distribution, top_eigenvalues, worst_edge
-from anharmonic.protocols import Floats
 from anharmonic.regions import Region, as_region, host
 from anharmonic.report.figures import section_of
 from anharmonic.report.rendering import rendered
 from anharmonic.report.tables import shown
 from anharmonic.report.words import Headline
-from anharmonic.spectral import SpadeScores, guide
 
 __all__ = ["write_spade"]
 

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from anharmonic.comparison import Comparison
-from anharmonic.moments import Estimate
+from anharmonic._core.estimate import Estimate
+from anharmonic.measures.compare import Comparison
 from anharmonic.plots.style import model_styles
 from anharmonic.scores import Scores
 

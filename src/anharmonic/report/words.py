@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from anharmonic.comparison import Comparison, Difference
-from anharmonic.moments import Estimate
+from anharmonic._core.estimate import Estimate
+from anharmonic.measures.compare import Comparison, Difference
 from anharmonic.scores import Scores
 
 __all__ = ["Headline", "headline", "joined", "unlike"]

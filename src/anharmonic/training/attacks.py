@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from anharmonic._core.protocols import Draw
+from anharmonic._core.randomness import normals, phases
+from anharmonic._core.statistics import Rate
 from anharmonic.errors import OutputError, SettingsError
 from anharmonic.models.torch import evaluating, placed_on, scores_in
-from anharmonic.moments import Rate
-from anharmonic.protocols import Draw
-from anharmonic.randomness import normals, phases
 
 if TYPE_CHECKING:
     from torch import Tensor

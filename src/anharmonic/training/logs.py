@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from anharmonic.errors import MissingExtra
-from anharmonic.meanvalue import gamma
+from anharmonic.measures.gamma.measure import gamma
 from anharmonic.models.torch import evaluating, placed_on, scores_in
 from anharmonic.scores import Scores
 from anharmonic.training.loops import Epoch

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from anharmonic._core.files import whole_file
+from anharmonic._core.protocols import Integers
+from anharmonic._core.randomness import generator
 from anharmonic.errors import SettingsError, TrainingStopped
-from anharmonic.files import whole_file
 from anharmonic.models.torch import placed_on
-from anharmonic.protocols import Integers
-from anharmonic.randomness import generator
 from anharmonic.training.objectives import Batch, Objective, plain
 
 if TYPE_CHECKING:

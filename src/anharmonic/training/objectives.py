@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
+from anharmonic._core.protocols import Floats
 from anharmonic.models.torch import scores_in
-from anharmonic.protocols import Floats
 from anharmonic.training.attacks import Attack, decided
 
 if TYPE_CHECKING:

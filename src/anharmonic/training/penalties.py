@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from anharmonic._core.protocols import Draw
+from anharmonic._core.randomness import signs
 from anharmonic.errors import SettingsError
 from anharmonic.models.torch import placed_on, scores_in
-from anharmonic.protocols import Draw
-from anharmonic.randomness import signs
 from anharmonic.training.objectives import Batch
 
 if TYPE_CHECKING:

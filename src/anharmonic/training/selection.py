@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from anharmonic._core.randomness import generator
 from anharmonic.errors import SettingsError
-from anharmonic.meanvalue import gamma
-from anharmonic.randomness import generator
+from anharmonic.measures.gamma.measure import gamma
 from anharmonic.regions import as_region
 
 __all__ = ["GammaScorer", "gamma_scorer", "steadiest_within_one_error"]

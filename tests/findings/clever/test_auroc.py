@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.special import ndtri
 
-from anharmonic.auroc import auroc, auroc_interval
+from anharmonic._core.auroc import auroc, auroc_interval
 from anharmonic.llm.bands import calibrate
-from anharmonic.reproduce.images.ranking import ranked
+from studies.images.ranking import ranked
 
 
 @pytest.mark.finding("numbers A11")

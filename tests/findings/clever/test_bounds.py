@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from benchmarks.clever_coverage import covered
 
 import anharmonic as ah
-from anharmonic.lipschitz import State
-from anharmonic.lipschitz.ascending import ascended, furthest
+from anharmonic.measures.clever import State
+from anharmonic.measures.clever.ascending import ascended, furthest
+from benchmarks.clever_coverage import covered
 
 
 @pytest.mark.finding("numbers A12")

@@ -11,10 +11,10 @@ import pytest
 from typer.testing import CliRunner
 
 import anharmonic as ah
-from anharmonic import tables
-from anharmonic.baselines import FlipScores
+from anharmonic._core import tables
 from anharmonic.cli import app
 from anharmonic.errors import InputError
+from anharmonic.measures.baselines import FlipScores
 
 POINTS = np.random.default_rng(0).normal(size=(40, 3))
 AROUND: dict[str, Any] = {"radius": 0.8, "scale": None}

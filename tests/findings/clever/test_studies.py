@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from anharmonic.reproduce.images.choosing import choice
-from anharmonic.reproduce.images.contest import Contest
-from anharmonic.reproduce.images.measurements import NOT_WALKED
-from anharmonic.reproduce.images.scoring import KINDS
-from anharmonic.reproduce.images.study import image_stability
-from anharmonic.reproduce.images.tables import sections
-from anharmonic.reproduce.spade_training.study import training_page
-from tests.reproduce.test_image_study import made
-from tests.reproduce.test_spade_training import saved
+from studies.images.choosing import choice
+from studies.images.contest import Contest
+from studies.images.measurements import NOT_WALKED
+from studies.images.scoring import KINDS
+from studies.images.study import image_stability
+from studies.images.tables import sections
+from studies.spade_training.study import training_page
+from tests.studies.test_image_study import made
+from tests.studies.test_spade_training import saved
 
 
 def _hits(found: dict[str, Any], attack: str, hits: int) -> None:

@@ -6,6 +6,20 @@ import json
 
 import numpy as np
 import pytest
+
+import anharmonic as ah
+from anharmonic.cli.compare import show_comparison
+from anharmonic.errors import SettingsError
+from anharmonic.measures.compare import Comparison
+from anharmonic.measures.compare.differences import (
+    CHANCE,
+    NOISE,
+    NOTHING,
+    ONE_POINT,
+    ONE_TURN,
+    bracket,
+)
+from anharmonic.scores import Scores
 from benchmarks.differences import (
     A_TENTH,
     EQUAL,
@@ -18,13 +32,6 @@ from benchmarks.differences import (
     slope,
     tally,
 )
-
-import anharmonic as ah
-from anharmonic.cli.compare import show_comparison
-from anharmonic.comparison import Comparison
-from anharmonic.comparison.differences import CHANCE, NOISE, NOTHING, ONE_POINT, ONE_TURN, bracket
-from anharmonic.errors import SettingsError
-from anharmonic.scores import Scores
 
 POINTS = np.random.default_rng(0).normal(size=(300, 20))
 RAW = {"radius": 0.5, "scale": None}

@@ -18,7 +18,7 @@ import anharmonic as ah
 from anharmonic import plots
 from anharmonic.cli import app
 from anharmonic.errors import PointsError
-from anharmonic.explanation import REMAINDER, worst_contributions
+from anharmonic.measures.explain import REMAINDER, worst_contributions
 from anharmonic.plots.points import worst
 
 RANDOM = np.random.default_rng(0)

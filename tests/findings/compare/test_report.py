@@ -11,9 +11,9 @@ import pytest
 
 import anharmonic as ah
 from anharmonic import plots
-from anharmonic.comparison import Comparison
+from anharmonic._core.estimate import Estimate
 from anharmonic.errors import SettingsError
-from anharmonic.moments import Estimate
+from anharmonic.measures.compare import Comparison
 from anharmonic.report.tables import models_table
 from anharmonic.report.words import headline
 

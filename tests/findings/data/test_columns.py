@@ -22,10 +22,10 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from typer.testing import CliRunner
 
 import anharmonic as ah
+from anharmonic._core.columns import shown
+from anharmonic._core.files import read_data
 from anharmonic.cli import app
-from anharmonic.columns import shown
 from anharmonic.errors import InputError, PointsError, SettingsError
-from anharmonic.files import read_data
 
 MANY = 120
 

@@ -15,9 +15,9 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 import anharmonic as ah
+from anharmonic._core.files import read_data
 from anharmonic.cli import app
 from anharmonic.errors import InputError, OutputError
-from anharmonic.files import read_data
 
 FRAME = pd.DataFrame(
     np.random.default_rng(0).normal(size=(30, 2)), columns=["a", "b"], index=np.arange(30)[::-1]
@@ -27,7 +27,7 @@ import sys
 from importlib.machinery import PathFinder
 found = PathFinder.find_spec
 PathFinder.find_spec = lambda name, *rest: None if name == "pandas" else found(name, *rest)
-from anharmonic.files import read_data
+from anharmonic._core.files import read_data
 print(type(read_data(sys.argv[1])).__module__, read_data(sys.argv[1]).column_names)
 """
 

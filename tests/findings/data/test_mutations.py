@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from benchmarks.mutations import LOADERS, counted, written
 
 COUNT = 24

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import anharmonic as ah
-from anharmonic.moments import stratified_error
+from anharmonic._core.statistics import stratified_error
 
 
 def disc(x, centre):

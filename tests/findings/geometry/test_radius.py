@@ -7,7 +7,7 @@ import pytest
 from scipy.spatial.distance import cdist
 
 import anharmonic as ah
-from anharmonic.scaling import nearest_distance
+from anharmonic.measures.setup.scale import nearest_distance
 
 RANDOM = np.random.default_rng(0)
 

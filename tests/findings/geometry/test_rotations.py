@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import anharmonic as ah
-from anharmonic.protocols import Draw
-from anharmonic.rotations import rotate
+from anharmonic._core.protocols import Draw
+from anharmonic._core.rotations import rotate
 
 DIMENSION = 300
 SHARE = 0.7985

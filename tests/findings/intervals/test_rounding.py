@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import anharmonic as ah
+from anharmonic._core.uncertainty import precision
 from anharmonic.report.words import headline
-from anharmonic.uncertainty import precision
 
 WEIGHTS = np.arange(1, 9.0)
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from anharmonic.reproduce.llm.choosing import lead, lead_in_other_half
-from anharmonic.reproduce.llm.ranking import Ranking
+from studies.llm.choosing import lead, lead_in_other_half
+from studies.llm.ranking import Ranking
 
 HOUSE = Path(__file__).parents[3]
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from anharmonic.llm.gateway import Allowance, Policy
+from anharmonic.serve.llm.gateway import Allowance, Policy
 from tests.llm.gateways import CHAT, KEY, gateway, post, raw, touchy
 from tests.llm.servers import Reply, Server, completion, words
 

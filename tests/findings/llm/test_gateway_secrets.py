@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from anharmonic.errors import SettingsError
 from anharmonic.llm.cache import Cache
-from anharmonic.llm.gateway import Entrance, ScoreFile
-from anharmonic.llm.gateway.masking import Mask
 from anharmonic.llm.runs import RunFile
-from anharmonic.llm.shapes import Answer
+from anharmonic.llm.types import Answer
+from anharmonic.serve.llm.gateway import Entrance, ScoreFile
+from anharmonic.serve.llm.gateway.masking import Mask
 from tests.llm.gateways import CHAT, KEY, gateway, post, raw, touchy
 from tests.llm.servers import Reply, completion
 

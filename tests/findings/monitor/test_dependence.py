@@ -6,15 +6,15 @@ import re
 
 import numpy as np
 import pytest
-from benchmarks.dependence import INDEPENDENT, Row, autoregressive, cycles, outcome, regimes
 
 import anharmonic as ah
 from anharmonic.errors import PointsError, SettingsError
-from anharmonic.llm.drift import ChatWatch
 from anharmonic.monitor import Evidence, packing, storing
 from anharmonic.monitor import dependence as module
 from anharmonic.monitor.dependence import Dependence, dependence_of, why_no_promise
-from anharmonic.monitor.weighing import errors_of, fitted_channels
+from anharmonic.monitor.evidence_tracker import errors_of, fitted_channels
+from anharmonic.serve.llm.drift import ChatWatch
+from benchmarks.dependence import INDEPENDENT, Row, autoregressive, cycles, outcome, regimes
 
 RAISED = {
     "AR .8": Row("", autoregressive(0.8), 200, 5000, 20),

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import anharmonic as ah
-from anharmonic.extras import LIBRARIES
+from anharmonic._core.extras import LIBRARIES
 
 HOME = Path(ah.__file__).parent
 PROJECT = HOME.parents[1] / "pyproject.toml"

@@ -13,10 +13,11 @@ import numpy as np
 import pytest
 
 import anharmonic as ah
-from anharmonic import checkpoints, meanvalue
-from anharmonic.deviation import Changes, Part
+from anharmonic._core import checkpoints
 from anharmonic.errors import InputError, MeasurementStopped, SettingsError
-from anharmonic.ledger import Ledger
+from anharmonic.measures.gamma import measure as meanvalue
+from anharmonic.measures.gamma.accumulator import Ledger
+from anharmonic.measures.setup.sphere import Changes, Part
 
 POINTS = np.random.default_rng(0).normal(size=(300, 4))
 WEIGHTS = np.random.default_rng(1).normal(size=(4, 3))

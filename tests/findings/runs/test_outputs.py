@@ -13,8 +13,8 @@ import pytest
 from typer.testing import CliRunner
 
 import anharmonic as ah
-from anharmonic import extras
-from anharmonic.claims import PARQUET, claimed
+from anharmonic._core import extras
+from anharmonic._core.output_files import PARQUET, claimed
 from anharmonic.cli import app
 from anharmonic.cli.show import complain
 from anharmonic.errors import (

@@ -1,5 +1,5 @@
 """The service's own databases, here too."""
 
-from tests.service.conftest import address, postgres
+from tests.serve.conftest import address, postgres
 
 __all__ = ["address", "postgres"]

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from sqlalchemy import exc
 
-from anharmonic.service.records import Event
-from tests.service.running import Running, running
+from anharmonic.serve.monitor.records import Event
+from tests.serve.running import Running, running
 
 
 @pytest.fixture

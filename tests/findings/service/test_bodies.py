@@ -17,11 +17,11 @@ import psutil
 import pyarrow as pa
 import pytest
 
-from anharmonic.service.arrow import events_of_arrow
-from anharmonic.service.bodies import events_of_json
-from anharmonic.service.faults import Refused
-from anharmonic.service.form import Form
-from tests.service.running import Running, running
+from anharmonic.serve.http.problems import Refused
+from anharmonic.serve.monitor.arrow import events_of_arrow
+from anharmonic.serve.monitor.payloads import events_of_json
+from anharmonic.serve.monitor.row_schema import Form
+from tests.serve.running import Running, running
 
 ARROW = {"content-type": "application/vnd.apache.arrow.stream"}
 JSON = {"content-type": "application/json"}
@@ -87,7 +87,7 @@ def test_a_long_body_does_not_keep_others_from_being_answered(
             assert go_on.wait(20)
         return events_of_json(body, form)
 
-    monkeypatch.setattr("anharmonic.service.intake.events_of_json", slow)
+    monkeypatch.setattr("anharmonic.serve.monitor.ingest.events_of_json", slow)
     with ThreadPoolExecutor(1) as pool:
         body = json.dumps({"points": [[1.0, 2, 3]]}).encode() + b" " * 200_000
         long = pool.submit(service.http.post, "/v1/observe", content=body, headers=JSON)

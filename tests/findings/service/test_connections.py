@@ -14,9 +14,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from anharmonic.listening import Crowd
-from anharmonic.service.settings import Limits
-from tests.service.running import running
+from anharmonic.serve.http import Crowd
+from anharmonic.serve.monitor.settings import Limits
+from tests.serve.running import running
 
 
 def idle(url: str, said: bytes = b"") -> socket.socket:
@@ -101,7 +101,7 @@ def test_room_is_made_by_the_address_that_has_most() -> None:
 SCRIPT = """
 import resource, sys
 resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
-from tests.service.running import running
+from tests.serve.running import running
 with running(sys.argv[1]) as here:
     print(here.url, flush=True)
     sys.stdin.readline()

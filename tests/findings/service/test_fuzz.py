@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 import uvicorn
+
 from benchmarks.service.mutated import mutated
 from benchmarks.service.proxied import upstream
-
-from tests.service.conftest import free_port
-from tests.service.running import running, served
+from tests.serve.conftest import free_port
+from tests.serve.running import running, served
 
 
 @pytest.mark.finding("security A15: 500 instead of 422")

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from anharmonic.service.settings import Limits
-from tests.service.running import Running, running
+from anharmonic.serve.monitor.settings import Limits
+from tests.serve.running import Running, running
 
 OFTEN = Limits(probing_seconds=0.1)
 

@@ -22,11 +22,11 @@ from starlette.responses import StreamingResponse
 
 import anharmonic as ah
 from anharmonic.errors import SettingsError
-from anharmonic.service import Settings, Store
-from anharmonic.service.reading import Reading
-from anharmonic.service.records import Batch, Event
-from tests.service.conftest import free_port
-from tests.service.running import running, served
+from anharmonic.serve.monitor import Settings, Store
+from anharmonic.serve.monitor.queries import Reading
+from anharmonic.serve.monitor.records import Batch, Event
+from tests.serve.conftest import free_port
+from tests.serve.running import running, served
 
 DEPLOY = Path(__file__).parents[3] / "deploy"
 
@@ -82,7 +82,7 @@ def test_standard_webhooks_secrets_sign_and_long_answers_are_not_read(tmp_path: 
 def test_whatever_delivery_meets_it_is_tried_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("anharmonic.service.webhook.FIRST_PAUSE", 0.02)
+    monkeypatch.setattr("anharmonic.serve.monitor.webhook.FIRST_PAUSE", 0.02)
     tried = []
 
     async def post(self: Any, client: Any, alarm: Any) -> bool:
@@ -91,7 +91,7 @@ def test_whatever_delivery_meets_it_is_tried_again(
             raise RuntimeError("what nobody thought of")
         return True
 
-    monkeypatch.setattr("anharmonic.service.webhook.Webhook._post", post)
+    monkeypatch.setattr("anharmonic.serve.monitor.webhook.Webhook._post", post)
     with running(str(tmp_path / "m.db"), webhook="http://127.0.0.1:9/") as here:
         here.observe([[200.0, 0, 0]])
         until(lambda: here.http.get("/v1/alarms").json()["alarms"][0]["delivered"])
@@ -195,7 +195,7 @@ def test_a_segments_scores_are_found_by_an_index(tmp_path: Path) -> None:
 
 @pytest.mark.finding("security A15: segment length")
 def test_a_segments_name_is_short_whatever_rule_gave_it(tmp_path: Path) -> None:
-    from tests.service.standin import StandIn
+    from tests.serve.standin import StandIn
 
     monitor = StandIn()
     monitor.segment = lambda points: np.array(["s" * 10_000] * len(points))  # type: ignore[assignment]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.service.running import running
+from tests.serve.running import running
 
 RESET = {"content-type": "application/json"}
 
@@ -72,7 +72,7 @@ def test_wrong_tokens_are_slow_and_said_without_the_token(
 ) -> None:
     import time
 
-    monkeypatch.setattr("anharmonic.service.security.WRONG_SECONDS", 0.2)
+    monkeypatch.setattr("anharmonic.serve.http.security.WRONG_SECONDS", 0.2)
     tokens = {"ingest_token": "ingest-0123456789", "read_token": "read-0123456789ab"}
     with running(str(tmp_path / "m.db"), **tokens) as here:
         for token, least in (("guess-of-a-token", 0.2), (tokens["read_token"], 0.0)):

@@ -16,9 +16,9 @@ import pytest
 import uvicorn
 from fastapi import FastAPI, Request, Response
 
-from anharmonic.service.upstream import Upstream, UpstreamAway
-from tests.service.conftest import free_port
-from tests.service.running import running, served
+from anharmonic.serve.monitor.upstream import Upstream, UpstreamAway
+from tests.serve.conftest import free_port
+from tests.serve.running import running, served
 
 BODY = json.dumps(
     {"inputs": [{"name": "x", "shape": [1, 3], "datatype": "FP64", "data": [2, 0, 0]}]}

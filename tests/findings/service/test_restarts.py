@@ -13,9 +13,9 @@ import pytest
 
 import anharmonic as ah
 from anharmonic.errors import AnharmonicError, InputError, SettingsError
-from anharmonic.service import Store, Watch
-from anharmonic.service.identity import mark
-from anharmonic.service.records import Batch, Event
+from anharmonic.serve.monitor import Store, Watch
+from anharmonic.serve.monitor.identity import mark
+from anharmonic.serve.monitor.records import Batch, Event
 
 REFERENCE = np.random.default_rng(0).normal(size=(200, 2))
 

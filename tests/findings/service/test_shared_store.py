@@ -14,15 +14,15 @@ from fastapi import FastAPI, Request, Response
 from sqlalchemy import text
 
 from anharmonic.errors import InputError
-from anharmonic.service import Retention, Service, Settings, Store, Watch, export
-from anharmonic.service.reading import Reading
-from anharmonic.service.records import Batch, Event
-from anharmonic.service.running import configured
-from anharmonic.service.schema import migrate
-from anharmonic.service.store import _engine, _url
-from tests.service.conftest import free_port
-from tests.service.running import Running, served
-from tests.service.standin import StandIn
+from anharmonic.serve.monitor import Retention, Service, Settings, Store, Watch, export
+from anharmonic.serve.monitor.queries import Reading
+from anharmonic.serve.monitor.records import Batch, Event
+from anharmonic.serve.monitor.schema import migrate
+from anharmonic.serve.monitor.server import configured
+from anharmonic.serve.monitor.store import _engine, _url
+from tests.serve.conftest import free_port
+from tests.serve.running import Running, served
+from tests.serve.standin import StandIn
 
 
 @contextmanager
@@ -126,7 +126,7 @@ def test_events_of_a_clock_that_was_ahead_do_not_keep_the_others(address: str) -
 
 @pytest.mark.finding("security A15: retention")
 def test_a_clock_that_jumps_forgets_nothing() -> None:
-    from anharmonic.service.retention import SteadyClock
+    from anharmonic.serve.monitor.retention import SteadyClock
 
     moment = {"wall": 1000.0, "steady": 5.0}
     clock = SteadyClock(lambda: moment["wall"], lambda: moment["steady"])

@@ -1,23 +1,51 @@
-"""`anharmonic llm`: language models, one file a command."""
+"""`anharmonic llm`: language models, one file per command."""
 
 from __future__ import annotations
 
 import typer
 
-from anharmonic.cli.llm.board import leaderboard_command, ratings_command
-from anharmonic.cli.llm.calibrate import calibrate_command
-from anharmonic.cli.llm.demo import demo_command
-from anharmonic.cli.llm.score import score_command
-from anharmonic.cli.llm.search import search_command
-from anharmonic.cli.llm.serve import serve_command
+from anharmonic.cli.lazy import Entry, lazy_group
 
-__all__ = ["language"]
+__all__ = ["COMMANDS", "language"]
 
-language = typer.Typer(no_args_is_help=True, help="How far to trust a language model's answers.")
-language.command("score")(score_command)
-language.command("calibrate")(calibrate_command)
-language.command("search")(search_command)
-language.command("leaderboard")(leaderboard_command)
-language.command("ratings")(ratings_command)
-language.command("serve")(serve_command)
-language.command("demo")(demo_command)
+COMMANDS = {
+    "score": Entry(
+        "anharmonic.cli.llm.score:score_command",
+        "Measure every question: exit code 0, or 100 when a criterion is not met.",
+    ),
+    "calibrate": Entry(
+        "anharmonic.cli.llm.calibrate:calibrate_command",
+        "Fit the two limits to judged answers, with 95% intervals.",
+    ),
+    "search": Entry(
+        "anharmonic.cli.llm.search:search_command",
+        "Climb in gamma from a prompt, beside random walks and the best of as many.",
+    ),
+    "leaderboard": Entry(
+        "anharmonic.cli.llm.board:leaderboard_command",
+        "Models by data sets: mean gamma with its error, and which differences are real.",
+    ),
+    "ratings": Entry(
+        "anharmonic.cli.llm.board:ratings_command",
+        "Correlate gamma with ratings: a table with id and rating, annotator and model if known.",
+    ),
+    "serve": Entry(
+        "anharmonic.cli.llm.serve:serve_command",
+        "Forward chat completions unchanged, and score a share of them on the side.",
+    ),
+    "demo": Entry(
+        "anharmonic.cli.llm.demo:demo_command",
+        "Ask SmolLM2 twenty questions, and see which answers hold when it is asked again.",
+    ),
+}
+
+language = typer.Typer(
+    cls=lazy_group(COMMANDS),
+    no_args_is_help=True,
+    help="How far to trust a language model's answers.",
+)
+
+
+@language.callback()
+def begin() -> None:
+    """How far to trust a language model's answers."""

@@ -11,13 +11,13 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from anharmonic.cli.options import Json
+from anharmonic._core.printable import visible
+from anharmonic.cli.groups import Json, Seed
 from anharmonic.cli.show import plain, tell
 from anharmonic.errors import SettingsError
 from anharmonic.llm.board import Board, leaderboard
 from anharmonic.llm.pages.boards import write_board
 from anharmonic.llm.rating import Ratings, ratings
-from anharmonic.llm.visible import visible
 
 __all__ = ["leaderboard_command", "ratings_command"]
 
@@ -27,7 +27,10 @@ def leaderboard_command(
     out: Annotated[Path | None, typer.Option(help="Write one HTML page here.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Models by data sets: mean gamma with its error, and which differences are real."""
+    """Models by data sets: mean gamma with its error, and which differences are real.
+
+    Example: anharmonic llm leaderboard a.jsonl b.jsonl --out board.html
+    """
     board = leaderboard(runs)
     if out is not None:
         tell(f"written: {write_board(out, board)}")
@@ -47,10 +50,13 @@ def ratings_command(
     files: Annotated[
         list[Path], typer.Argument(metavar="RUN... RATINGS", help="Runs, and a table of ratings.")
     ],
-    seed: int = 0,
+    seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
-    """Correlate gamma with ratings: a table with id and rating, annotator and model if known."""
+    """Correlate gamma with ratings: a table with id and rating, annotator and model if known.
+
+    Example: anharmonic llm ratings run.jsonl ratings.csv
+    """
     if len(files) < 2:
         raise SettingsError("give runs and, last, the table of ratings")
     found = ratings(files[:-1], files[-1], seed=seed)

@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from anharmonic.cli.options import Json
+from anharmonic.cli.groups import Json, Seed
 from anharmonic.cli.show import plain, tell
 from anharmonic.errors import InputError, SettingsError
 from anharmonic.llm.bands import Calibration, calibrate
@@ -35,10 +35,13 @@ def calibrate_command(
         typer.Option(min=0, max=1, help="The share of good ones not reached above the second."),
     ] = 0.5,
     out: Annotated[Path | None, typer.Option(help="Write the bands here, for --bands.")] = None,
-    seed: int = 0,
+    seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
-    """Fit the two limits to judged answers, with 95% intervals."""
+    """Fit the two limits to judged answers, with 95% intervals.
+
+    Example: anharmonic llm calibrate run.jsonl labels.csv --out bands.json
+    """
     found = read_run(run)
     if found.header["recipe"]["unit"] != "sqrt1mcos":
         raise SettingsError("bands are in sqrt1mcos: make the run with --unit sqrt1mcos")

@@ -11,13 +11,13 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from anharmonic.cli.llm.options import PerturbOption, Seed
+from anharmonic._core.printable import shortened
+from anharmonic.cli.groups import Json, Seed
+from anharmonic.cli.llm.groups import Perturb
 from anharmonic.cli.llm.show import calls_bar
-from anharmonic.cli.options import Json
 from anharmonic.cli.show import command_line, plain, tell
+from anharmonic.demos.questions import QUESTIONS, Demo, demo
 from anharmonic.llm.pages.answers import write_answers
-from anharmonic.llm.visible import shortened
-from anharmonic.reproduce.llm.demo import QUESTIONS, Demo, demo
 
 __all__ = ["demo_command"]
 
@@ -29,11 +29,14 @@ def demo_command(
     ] = None,
     out: Annotated[Path, typer.Option(help="The page.")] = Path("llm-demo.html"),
     count: Annotated[int, typer.Option(min=2, help="Other answers for each question.")] = 5,
-    perturb: PerturbOption = "resample",
+    perturb: Perturb = "resample",
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
-    """Ask SmolLM2 twenty questions, and see which answers hold when it is asked again."""
+    """Ask SmolLM2 twenty questions, and see which answers hold when it is asked again.
+
+    Example: anharmonic llm demo --out llm-demo.html
+    """
     calls = count + 2
     with calls_bar(len(QUESTIONS) * calls, as_json) as moved:
         found = demo(

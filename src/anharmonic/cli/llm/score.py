@@ -12,38 +12,16 @@ import typer
 from rich.console import Console
 
 from anharmonic.cli.check import FAILED
-from anharmonic.cli.llm.options import (
-    CachePath,
-    Concurrency,
-    CountOption,
-    EmbedOption,
-    Key,
-    LanguageModel,
-    MaxTokens,
-    PerturbOption,
-    Retries,
-    Seed,
-    System,
-    Temperature,
-    Threads,
-    Timeout,
-    UnitOption,
-    Url,
-    embedder,
-    opened,
-    parameters,
-    priced,
-    unit_value,
-)
+from anharmonic.cli.groups import Json, grouped
+from anharmonic.cli.llm.groups import AnswerOptions, ClientOptions, GammaOptions, priced
 from anharmonic.cli.llm.show import calls_bar, least_steady, problems, run_table
-from anharmonic.cli.options import Json
 from anharmonic.cli.show import plain, tell
 from anharmonic.errors import InputError, SettingsError
 from anharmonic.gate import below
-from anharmonic.llm.asking import Budget, BudgetSpent, Tally
 from anharmonic.llm.bands import Bands
 from anharmonic.llm.cache import Cache
 from anharmonic.llm.clients import samples
+from anharmonic.llm.dispatch import Budget, BudgetSpent, Tally
 from anharmonic.llm.perturb import settled
 from anharmonic.llm.questions import Question, read_questions
 from anharmonic.llm.recipe import Recipe
@@ -53,37 +31,28 @@ from anharmonic.llm.summaries import RunSummary, read_run
 __all__ = ["score_command"]
 
 
+@grouped
 def score_command(
-    questions: Annotated[Path, typer.Argument(help="Questions: .csv, .jsonl or .parquet.")],
-    model: LanguageModel,
+    client_options: ClientOptions,
+    measure: GammaOptions,
+    answers: AnswerOptions,
     out: Annotated[Path, typer.Option(help="The run: JSON lines, appended to; goes on if there.")],
-    url: Url = None,
-    key: Key = None,
-    embed: EmbedOption = "minilm",
-    count: CountOption = 10,
-    perturb: PerturbOption = "auto",
-    unit: UnitOption = "sqrt1mcos",
-    seed: Seed = 0,
+    questions: Annotated[
+        str | None, typer.Option(help="Questions: a .csv, .jsonl or .parquet file.")
+    ] = None,
     gamma0: Annotated[
         bool, typer.Option(help="Ask the same prompt again too: what noise alone would read.")
     ] = True,
-    temperature: Temperature = 0.0,
     resample_temperature: Annotated[
         float, typer.Option(min=0.01, help="For answers of --perturb resample.")
     ] = 1.0,
-    max_tokens: MaxTokens = 256,
-    system: System = None,
     column: Annotated[str | None, typer.Option(help="The column that holds the prompt.")] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="The first so many questions.")] = None,
     name: Annotated[str | None, typer.Option(help="What to call the model in results.")] = None,
-    max_concurrency: Concurrency = None,
-    timeout: Timeout = 60.0,
-    retries: Retries = 5,
-    threads: Threads = None,
     retry_errors: Annotated[
         bool, typer.Option("--retry-errors", help="Ask again where answers failed.")
     ] = False,
-    cache: CachePath = None,
+    cache: Annotated[Path | None, typer.Option(help="Keep answers here.")] = None,
     no_cache: Annotated[bool, typer.Option("--no-cache", help="Keep no answers.")] = False,
     budget: Annotated[int | None, typer.Option(min=1, help="The most calls.")] = None,
     budget_money: Annotated[
@@ -105,47 +74,49 @@ def score_command(
 ) -> None:
     """Measure every question: exit code 0, or 100 when a criterion is not met.
 
+    Example: anharmonic llm score NAME --url https://host/v1 --questions q.jsonl --out run.jsonl
+
     The criteria: every answer came (or --allow-missing), the budget lasted, and --max-gamma.
     Stop it any time; the same command goes on, and what was answered is not paid again.
     """
-    if max_gamma is not None and count < 2:
+    model, asked_about = client_options.named(questions, "--questions")
+    file_of_questions = Path(asked_about)
+    if max_gamma is not None and measure.count < 2:
         raise SettingsError("--max-gamma needs --count 2 or more: one answer shows no noise")
     limits = None if bands is None else Bands.load(bands)
     tally = Tally(priced(price), Budget(budget, budget_money))
-    vectors = embedder(embed)
+    vectors = measure.embedder()
     stopped = None
     with ExitStack() as open_things:
-        client = open_things.enter_context(
-            opened(model, url, key, max_concurrency, timeout, retries, threads)
-        )
+        client = open_things.enter_context(client_options.open(model))
         recipe = Recipe(
-            perturb=settled(perturb, samples(client)),
-            count=count,
-            repeats=count if gamma0 else 0,
-            unit=unit_value(unit),
-            seed=seed,
-            parameters=parameters(temperature, max_tokens, system),
+            perturb=settled(measure.perturb, samples(client)),
+            count=measure.count,
+            repeats=measure.count if gamma0 else 0,
+            unit=measure.checked_unit(),
+            seed=measure.seed,
+            parameters=answers.parameters(),
             resample_temperature=resample_temperature,
         )
         header = {
             "model": name or Path(model).name,
             "client": client.name,
-            "data": questions.stem,
-            "embed": embed,
+            "data": file_of_questions.stem,
+            "embed": measure.embed,
             "recipe": recipe.plain(),
         }
         file = open_things.enter_context(RunFile.open(out, header))
         place = None if no_cache else cache or out.with_suffix(".cache.sqlite")
         kept = None if place is None else open_things.enter_context(Cache(place))
-        due = _due(file, read_questions(questions, column, limit), retry_errors)
-        total, most = recipe.estimate((each.prompt for each in due), tally.price)
+        due = _due(file, read_questions(file_of_questions, column, limit), retry_errors)
+        total, most = recipe.estimate((question.prompt for question in due), tally.price)
         if not total and not file.done:
-            raise InputError(f"{questions} holds no questions: give a file with some")
+            raise InputError(f"{file_of_questions} holds no questions: give a file with some")
         if not as_json:
             cost = "" if tally.price is None else f", at most about {most:.4g} in money"
             about = f"{total // recipe.calls:,} questions, {total:,} answers{cost}"
             tell(about if total else f"{out} holds all of these questions already")
-        again = read_questions(questions, column, limit)
+        again = read_questions(file_of_questions, column, limit)
         try:
             with calls_bar(total, as_json or not total) as moved:
                 run(

@@ -12,33 +12,12 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from anharmonic.cli.llm.options import (
-    CachePath,
-    Concurrency,
-    CountOption,
-    EmbedOption,
-    Key,
-    LanguageModel,
-    MaxTokens,
-    PerturbOption,
-    Retries,
-    Seed,
-    System,
-    Temperature,
-    Threads,
-    Timeout,
-    UnitOption,
-    Url,
-    embedder,
-    opened,
-    parameters,
-    unit_value,
-)
-from anharmonic.cli.options import Json
+from anharmonic._core.printable import shortened
+from anharmonic.cli.groups import Json, grouped
+from anharmonic.cli.llm.groups import AnswerOptions, ClientOptions, GammaOptions
 from anharmonic.cli.show import command_line, plain, tell
-from anharmonic.llm.climbing import PromptSearch, search
 from anharmonic.llm.pages.climbs import write_searches
-from anharmonic.llm.visible import shortened
+from anharmonic.llm.prompt_search import PromptSearch, search
 
 __all__ = ["search_command"]
 
@@ -51,52 +30,45 @@ class Way(StrEnum):
     best = "best"
 
 
+@grouped
 def search_command(
-    prompt: Annotated[str, typer.Argument(help="Where to begin.")],
-    model: LanguageModel,
-    url: Url = None,
-    key: Key = None,
-    embed: EmbedOption = "minilm",
+    client_options: ClientOptions,
+    answers: AnswerOptions,
+    measure: GammaOptions = GammaOptions(perturb="unicode"),
+    prompt: Annotated[str | None, typer.Option(help="Where to begin.")] = None,
     way: Annotated[
         list[Way] | None,
         typer.Option(help="greedy (the paper's), random walks, best of as many; all by default."),
     ] = None,
-    steps: Annotated[int, typer.Option(min=1)] = 5,
-    count: CountOption = 10,
-    perturb: PerturbOption = "unicode",
-    unit: UnitOption = "sqrt1mcos",
-    seed: Seed = 0,
-    temperature: Temperature = 0.0,
-    max_tokens: MaxTokens = 256,
-    system: System = None,
-    max_concurrency: Concurrency = None,
-    timeout: Timeout = 60.0,
-    retries: Retries = 5,
-    threads: Threads = None,
+    steps: Annotated[int, typer.Option(min=1, help="The most steps of a search.")] = 5,
     budget: Annotated[int | None, typer.Option(min=1, help="The most calls for each way.")] = None,
-    cache: CachePath = None,
+    cache: Annotated[Path | None, typer.Option(help="Keep answers here.")] = None,
     page: Annotated[Path | None, typer.Option(help="Write the paths as an HTML page.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Climb in gamma from a prompt, beside random walks and the best of as many."""
-    vectors = embedder(embed)
-    with opened(model, url, key, max_concurrency, timeout, retries, threads) as client:
+    """Climb in gamma from a prompt, beside random walks and the best of as many.
+
+    Example: anharmonic llm search NAME --url https://host/v1 --prompt "Who wrote Faust?"
+    """
+    model, begin = client_options.named(prompt, "--prompt")
+    vectors = measure.embedder()
+    with client_options.open(model) as client:
         found = [
             search(
                 client,
-                prompt,
+                begin,
                 embed=vectors,
-                way=each.value,
+                way=chosen.value,
                 steps=steps,
-                count=count,
-                perturb=perturb,
-                unit=unit_value(unit),
-                seed=seed,
-                parameters=parameters(temperature, max_tokens, system),
+                count=measure.count,
+                perturb=measure.perturb,
+                unit=measure.checked_unit(),
+                seed=measure.seed,
+                parameters=answers.parameters(),
                 cache=cache,
                 budget=budget,
             )
-            for each in way or list(Way)
+            for chosen in way or list(Way)
         ]
     if page is not None:
         tell(f"written: {write_searches(page, found, command_line())}")

@@ -10,26 +10,18 @@ from typing import Annotated
 import typer
 
 from anharmonic.cli.address import require_free
-from anharmonic.cli.llm.options import (
-    CountOption,
-    EmbedOption,
-    Key,
-    PerturbOption,
-    Seed,
-    UnitOption,
-    embedder,
-    unit_value,
-)
+from anharmonic.cli.groups import grouped
+from anharmonic.cli.llm.groups import GammaOptions
 from anharmonic.cli.show import plain, tell
 from anharmonic.errors import MissingExtra, SettingsError
-from anharmonic.listening import Crowd, open_files, patient_protocol
 from anharmonic.llm.clients import Endpoint
 from anharmonic.llm.clients.endpoint import key_variable
-from anharmonic.llm.drift import ChatWatch, quiet_time, way_of_measuring
-from anharmonic.llm.gateway import LOOPBACK, Allowance, Entrance, Gateway, Policy, ScoreFile
 from anharmonic.llm.perturb import settled
 from anharmonic.llm.recipe import Recipe
-from anharmonic.llm.scorer import ChatScore, Scorer
+from anharmonic.serve.http import Crowd, open_files, patient_protocol
+from anharmonic.serve.llm.drift import ChatWatch, quiet_time, way_of_measuring
+from anharmonic.serve.llm.gateway import LOOPBACK, Allowance, Entrance, Gateway, Policy, ScoreFile
+from anharmonic.serve.llm.scorer import ChatScore, Scorer
 
 __all__ = ["serve_command"]
 
@@ -39,9 +31,16 @@ STOP_WITHIN = 5
 """Seconds for requests under way when told to stop; scoring has a few more of its own."""
 
 
+@grouped
 def serve_command(
+    measure: GammaOptions,
     url: Annotated[str, typer.Argument(help="The server behind, such as https://host/v1.")],
-    key: Key = None,
+    key: Annotated[
+        str | None,
+        typer.Option(
+            metavar="VARIABLE", help="The environment variable that holds the server's key."
+        ),
+    ] = None,
     token: Annotated[
         str,
         typer.Option(
@@ -50,7 +49,9 @@ def serve_command(
         ),
     ] = TOKEN,
     host: Annotated[str, typer.Option(help="Elsewhere than here needs a token.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535)] = 8711,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Where it listens; 0: any that is free.")
+    ] = 8711,
     path: Annotated[
         list[str] | None, typer.Option(help="A further path to post to, such as /v1/rerank.")
     ] = None,
@@ -83,15 +84,12 @@ def serve_command(
     promise: Annotated[
         bool, typer.Option(help="Refuse a reference that can promise no rate of false alarms.")
     ] = True,
-    embed: EmbedOption = "minilm",
-    count: CountOption = 10,
-    perturb: PerturbOption = "auto",
     gamma0: Annotated[bool, typer.Option(help="Ask the same prompt again too.")] = False,
-    unit: UnitOption = "sqrt1mcos",
-    seed: Seed = 0,
     max_concurrency: Annotated[int, typer.Option(min=1, help="Scoring calls at once.")] = 4,
 ) -> None:
     """Forward chat completions unchanged, and score a share of them on the side.
+
+    Example: anharmonic llm serve https://host/v1 --share 0.1 --out scores.jsonl
 
     A request with the header x-anharmonic-score: inline waits for its gamma and gets it in the
     header x-anharmonic-gamma; with yes or no it is scored in the background or not at all.
@@ -105,13 +103,18 @@ def serve_command(
     entrance = _entrance(host, token, path or [])
     allowance, policy = Allowance.read(budget, asked), Policy(flag_above, withhold_above)
     require_free(port, host)
+    count = measure.count
     recipe = Recipe(
-        settled(perturb, samples=True), count, count if gamma0 else 0, unit_value(unit), seed
+        settled(measure.perturb, samples=True),
+        count,
+        count if gamma0 else 0,
+        measure.checked_unit(),
+        measure.seed,
     )
-    way = way_of_measuring(recipe, embed)
+    way = way_of_measuring(recipe, measure.embed)
     watch = None
     if reference is not None:
-        watch = ChatWatch(quiet_time(reference, way), false_alarms, seed, promise=promise)
+        watch = ChatWatch(quiet_time(reference, way), false_alarms, measure.seed, promise=promise)
     with ExitStack() as open_things:
         client = open_things.enter_context(
             Endpoint(url, "as asked", key=key, concurrency=max_concurrency)
@@ -126,7 +129,7 @@ def serve_command(
             for alarm in () if watch is None else watch.update(score):
                 tell(f"alarm: {alarm} (of the scored chats; this is chat {score.number:,})")
 
-        scorer = Scorer(client, embedder(embed), recipe, share, told)
+        scorer = Scorer(client, measure.embedder(), recipe, share, told)
         gateway = Gateway(
             url,
             scorer,

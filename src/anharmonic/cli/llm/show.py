@@ -11,11 +11,11 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from anharmonic.llm.asking import Tally
+from anharmonic._core.estimate import Estimate
+from anharmonic._core.printable import shortened, visible
 from anharmonic.llm.bands import Bands
+from anharmonic.llm.dispatch import Tally
 from anharmonic.llm.summaries import RunSummary
-from anharmonic.llm.visible import shortened, visible
-from anharmonic.moments import Estimate
 
 __all__ = ["calls_bar", "least_steady", "problems", "run_table"]
 

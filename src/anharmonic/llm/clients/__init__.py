@@ -11,7 +11,7 @@ from typing import Any
 from anharmonic.errors import NotAModel, SettingsError
 from anharmonic.llm.clients.endpoint import Endpoint, key_variable
 from anharmonic.llm.clients.local import Function, LocalServer, Pipeline
-from anharmonic.llm.shapes import Client
+from anharmonic.llm.types import Client
 
 __all__ = [
     "Endpoint",

@@ -11,12 +11,12 @@ from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import urlsplit, urlunsplit
 
+from anharmonic._core.printable import visible
 from anharmonic.errors import MissingExtra, RemoteError, SettingsError, first_line
-from anharmonic.llm.asking import ask
 from anharmonic.llm.clients.exchange import Fatal, Retry, body_of, meaning
 from anharmonic.llm.clients.throttle import Throttle
-from anharmonic.llm.shapes import Answer, Request
-from anharmonic.llm.visible import visible
+from anharmonic.llm.dispatch import ask
+from anharmonic.llm.types import Answer, Request
 
 __all__ = ["Endpoint", "key_variable"]
 

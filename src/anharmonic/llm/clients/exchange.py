@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any, Final
 
-from anharmonic.llm.shapes import Answer, Request
-from anharmonic.llm.visible import visible
+from anharmonic._core.printable import visible
+from anharmonic.llm.types import Answer, Request
 
 __all__ = ["USUAL_TEMPERATURE", "Fatal", "Retry", "body_of", "meaning"]
 

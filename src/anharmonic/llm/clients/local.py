@@ -11,7 +11,7 @@ from typing import Any
 
 from anharmonic.errors import MissingExtra, NotAModel, first_line
 from anharmonic.llm.clients.endpoint import Endpoint
-from anharmonic.llm.shapes import Answer, Parameters, Request
+from anharmonic.llm.types import Answer, Parameters, Request
 
 __all__ = ["Function", "LocalServer", "Pipeline"]
 

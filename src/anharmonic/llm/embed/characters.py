@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from anharmonic._core.protocols import Floats
 from anharmonic.llm.embed.checks import texts_to_embed, unit_vectors
-from anharmonic.llm.shapes import Embed
-from anharmonic.protocols import Floats
+from anharmonic.llm.types import Embed
 
 __all__ = ["characters"]
 

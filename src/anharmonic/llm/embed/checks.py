@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from anharmonic._core.protocols import Floats
 from anharmonic.errors import OutputError, PointsError, listed
-from anharmonic.protocols import Floats
 
 __all__ = ["texts_to_embed", "unit_vectors"]
 

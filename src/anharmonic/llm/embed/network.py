@@ -16,9 +16,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from anharmonic._core.protocols import Floats
 from anharmonic.errors import InputError, MissingExtra
 from anharmonic.llm.embed.checks import texts_to_embed, unit_vectors
-from anharmonic.protocols import Floats
 
 __all__ = ["MiniLM", "minilm"]
 

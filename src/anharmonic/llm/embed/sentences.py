@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from anharmonic._core.protocols import Floats
 from anharmonic.errors import MissingExtra
 from anharmonic.llm.embed.checks import texts_to_embed, unit_vectors
-from anharmonic.llm.shapes import Embed
-from anharmonic.protocols import Floats
+from anharmonic.llm.types import Embed
 
 __all__ = ["sentence_transformer"]
 

@@ -7,12 +7,12 @@ import time
 from collections.abc import Sequence
 from typing import Any, Final
 
+from anharmonic._core.protocols import Floats
 from anharmonic.errors import MissingExtra, RemoteError, SettingsError, first_line
 from anharmonic.llm.clients.endpoint import key_variable
 from anharmonic.llm.clients.exchange import Fatal, Retry, meaning
 from anharmonic.llm.embed.checks import texts_to_embed, unit_vectors
-from anharmonic.llm.shapes import Answer
-from anharmonic.protocols import Floats
+from anharmonic.llm.types import Answer
 
 __all__ = ["Embeddings", "endpoint"]
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from anharmonic.files import whole_file
+from anharmonic._core.files import whole_file
 from anharmonic.report.rendering import filled
 
 __all__ = ["write_page"]

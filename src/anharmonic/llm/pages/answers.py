@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from anharmonic._core.printable import visible
 from anharmonic.llm.bands import PAPER
 from anharmonic.llm.pages import write_page
 from anharmonic.llm.records import Record
 from anharmonic.llm.result import LanguageScores
-from anharmonic.llm.visible import visible
 
 __all__ = ["write_answers"]
 

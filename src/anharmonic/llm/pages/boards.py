@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from anharmonic._core.printable import shortened, visible
 from anharmonic.llm.board import Board, Contest
 from anharmonic.llm.pages import write_page
 from anharmonic.llm.summaries import RunSummary
-from anharmonic.llm.visible import shortened, visible
 
 __all__ = ["write_board"]
 

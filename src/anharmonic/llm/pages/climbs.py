@@ -8,10 +8,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from anharmonic.llm.climbing import WAYS, PromptSearch, SearchStep
+from anharmonic._core.printable import shortened
 from anharmonic.llm.differences import differences
 from anharmonic.llm.pages import write_page
-from anharmonic.llm.visible import shortened
+from anharmonic.llm.prompt_search import WAYS, PromptSearch, SearchStep
 
 __all__ = ["write_searches"]
 

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from anharmonic._core.randomness import generator
 from anharmonic.errors import SettingsError
-from anharmonic.randomness import generator
 
 __all__ = [
     "KINDS",

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from anharmonic._core.estimate import Estimate
+from anharmonic._core.protocols import Floats
+from anharmonic._core.statistics import Moments
 from anharmonic.errors import SettingsError
 from anharmonic.llm.perturb.changes import Kind, named, perturbed
-from anharmonic.llm.shapes import Embed
-from anharmonic.moments import Estimate, Moments
-from anharmonic.protocols import Floats
+from anharmonic.llm.types import Embed
 
 __all__ = ["Isotropy", "isotropy"]
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from anharmonic._core.protocols import Floats
 from anharmonic.errors import SettingsError
 from anharmonic.llm.perturb.changes import Change
-from anharmonic.protocols import Floats
 
 __all__ = ["synonyms"]
 

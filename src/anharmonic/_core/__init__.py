@@ -1,0 +1,1 @@
+"""What measures are built from: arrays, randomness, statistics, files. Nothing here is public."""

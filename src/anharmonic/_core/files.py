@@ -1,0 +1,166 @@
+"""Data in, results out: read what people keep tables in, write whole or not at all."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import secrets
+import zipfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import IO, Any, Final
+
+import numpy as np
+
+from anharmonic._core.columns import is_index, repeated, shown
+from anharmonic.errors import InputError, first_line
+
+__all__ = ["read_data", "whole_file"]
+
+SUFFIXES = ".csv, .parquet, .npy or .npz"
+SEPARATORS = ",;\t"
+DEFLATED: Final = 1100
+"""How much smaller than its content a part of a .npz can be: deflate reaches 1032."""
+
+
+@contextmanager
+def whole_file(path: str | os.PathLike[str]) -> Iterator[str]:
+    """A temporary name beside `path` that takes its place only if all goes well."""
+    target = Path(path)
+    temporary = str(target.with_name(f".{target.name}.{secrets.token_hex(8)}"))
+    # Not by `tempfile`, whose files only their owner may read, and so would be the result.
+    os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+    try:
+        yield temporary
+        _settle(temporary)
+        os.replace(temporary, target)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def _settle(path: str) -> None:
+    """Have the file on the disk before its name is: after a power failure it is whole or not."""
+    written = os.open(path, os.O_RDWR)
+    try:
+        os.fsync(written)
+    finally:
+        os.close(written)
+
+
+def read_data(path: str | os.PathLike[str], say: Callable[[str], None] | None = None) -> Any:
+    """A table (pandas where it is installed, else pyarrow) or an array, by the file's ending.
+
+    An index that was saved along with a table is no column of it; `say` hears of one that
+    nothing but its missing name gives away.
+    """
+    file = Path(path)
+    if not file.is_file():
+        raise InputError(f"there is no file {file}: give {SUFFIXES}")
+    read = READERS.get(file.suffix.lower())
+    if read is None:
+        raise InputError(f"{file}: data come as {SUFFIXES}")
+    try:
+        found = read(file)
+        return found if isinstance(found, np.ndarray) else _native(file, found, say)
+    except InputError:
+        raise
+    except Exception as problem:  # damage makes every library fail in ways of its own
+        raise InputError(
+            f"{file} cannot be read as {file.suffix} ({first_line(problem)}): save it again"
+        ) from problem
+
+
+def _npy(file: Path) -> Any:
+    with file.open("rb") as stream:
+        _require_room(stream, file.stat().st_size)
+    return np.load(file, allow_pickle=False)
+
+
+def _npz(file: Path) -> Any:
+    with zipfile.ZipFile(file) as archive:
+        names = [each.removesuffix(".npy") for each in archive.namelist()]
+        if len(names) != 1:
+            raise InputError(f"{file} holds {shown(names) or 'nothing'}: save the points alone")
+        part = archive.infolist()[0]
+        if part.file_size > DEFLATED * max(part.compress_size, 1):
+            raise ValueError("it claims to hold more than it can")
+        with archive.open(part) as stream:
+            _require_room(stream, part.file_size)
+        with archive.open(part) as stream:
+            return np.lib.format.read_array(stream, allow_pickle=False)
+
+
+def _require_room(stream: IO[bytes], size: int) -> None:
+    """Refuse a header that promises more than there is, before memory is taken for it."""
+    version = np.lib.format.read_magic(stream)
+    headers = {
+        (1, 0): np.lib.format.read_array_header_1_0,
+        (2, 0): np.lib.format.read_array_header_2_0,
+    }
+    if version not in headers:
+        raise ValueError("it holds no plain array")
+    shape, _, dtype = headers[version](stream)
+    least = math.prod(shape) * dtype.itemsize
+    if min(shape, default=0) < 0 or not dtype.itemsize or least > size - stream.tell():
+        raise ValueError(f"its header speaks of an array {shape} that the file does not hold")
+
+
+def _csv(file: Path) -> Any:
+    from pyarrow import csv
+
+    with file.open("rb") as opened:
+        header, *rows = opened.read(1 << 16).splitlines()[:2] or [b""]
+    text = re.sub('"[^"]*"', "", header.decode("utf-8", "replace"))
+    separator = max(SEPARATORS, key=text.count)
+    # Where a comma does not separate columns it may stand in numbers.
+    comma = separator == ";" and bool(rows) and re.search(rb"(^|;)-?\d+,\d+(;|$)", rows[0])
+    table = csv.read_csv(
+        file,
+        parse_options=csv.ParseOptions(delimiter=separator),
+        convert_options=csv.ConvertOptions(decimal_point="," if comma else "."),
+    )
+    _require_distinct(file, table.column_names)
+    return table
+
+
+def _parquet(file: Path) -> Any:
+    from pyarrow.parquet import read_schema, read_table
+
+    _require_distinct(file, read_schema(file).names)
+    return read_table(file)
+
+
+def _require_distinct(file: Path, names: Sequence[str]) -> None:
+    twice = repeated(names)
+    if twice:
+        raise InputError(f"{file} has several columns called {shown(twice)!r}: rename them")
+
+
+READERS: Final[Mapping[str, Callable[[Path], Any]]] = {
+    ".csv": _csv,
+    ".parquet": _parquet,
+    ".pq": _parquet,
+    ".npy": _npy,
+    ".npz": _npz,
+}
+
+
+def _native(file: Path, table: Any, say: Callable[[str], None] | None) -> Any:
+    """An arrow table without its index, as pandas where that is installed."""
+    if not table.num_rows:
+        raise InputError(f"{file} has columns and no rows: give at least one")
+    # pandas says which columns were an index; where it is not installed we must heed that.
+    known = (table.schema.pandas_metadata or {}).get("index_columns", [])
+    index = [name for name in known if isinstance(name, str) and name in table.column_names]
+    unnamed = [name for name in table.column_names if is_index(name) and name not in index]
+    if unnamed and say is not None:
+        what = "a column without a name" if unnamed == [""] else f"column {shown(unnamed)}"
+        say(f"{file}: {what} is taken for an index and left out; name it if it is a feature.")
+    table = table.drop_columns(unnamed)
+    if find_spec("pandas"):
+        return table.to_pandas()
+    return table.drop_columns(index)

@@ -1,0 +1,358 @@
+"""Groups of options: each declared once, and taken by every command that needs it.
+
+A command that is `grouped` takes a group as one argument; on the command line its fields are
+options of their own. The default of such an argument changes the options' defaults there.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import functools
+import inspect
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
+
+import typer
+
+from anharmonic.cli import parsing
+
+if TYPE_CHECKING:
+    from anharmonic._core.protocols import Map, Model
+    from anharmonic.regions import Region
+
+__all__ = [
+    "BallOptions",
+    "DirectionOptions",
+    "FolderOptions",
+    "Json",
+    "ModelOptions",
+    "ModelsOptions",
+    "Out",
+    "PointOptions",
+    "Reduction",
+    "RunOptions",
+    "Seed",
+    "StepOptions",
+    "TableOptions",
+    "WatchOptions",
+    "Where",
+    "WorkerOptions",
+    "grouped",
+]
+
+Command = TypeVar("Command", bound=Callable[..., None])
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+Out = Annotated[Path | None, typer.Option(help="Write the scores here, as Parquet.")]
+Reduction = Annotated[str | None, typer.Option(help="norm, predicted, angle, or a column.")]
+Seed = Annotated[int, typer.Option(help="Of all that is random: the same gives the same numbers.")]
+MODEL = "A file (.onnx, .skops, .joblib …), module:function, models:/… or a v2 server's URL."
+
+
+def grouped(command: Command) -> Command:
+    """The command with the fields of its groups as options of their own."""
+    hints = get_type_hints(command, include_extras=True)
+    groups: dict[str, Any] = {
+        name: kind for name, kind in hints.items() if dataclasses.is_dataclass(kind)
+    }
+    parameters: list[inspect.Parameter] = []
+    fields_of: dict[str, list[str]] = {}
+    for parameter in inspect.signature(command).parameters.values():
+        kind = groups.get(parameter.name)
+        if kind is None:
+            parameters.append(
+                parameter.replace(
+                    kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[parameter.name]
+                )
+            )
+            continue
+        options = _options(kind, parameter.default)
+        fields_of[parameter.name] = [option.name for option in options]
+        parameters += options
+
+    @functools.wraps(command)
+    def run(**given: Any) -> None:
+        made = {
+            name: groups[name](**{field: given.pop(field) for field in fields})
+            for name, fields in fields_of.items()
+        }
+        command(**made, **given)
+
+    # Typer reads both: the signature for names and defaults, the annotations for types.
+    setattr(run, "__signature__", inspect.Signature(parameters))  # noqa: B010
+    run.__annotations__ = {option.name: option.annotation for option in parameters}
+    return run  # type: ignore[return-value]
+
+
+def _options(kind: Any, default: Any) -> list[inspect.Parameter]:
+    """A group's fields as parameters, with the defaults of `default` where there is one."""
+    hints = get_type_hints(kind, include_extras=True)
+    title = str(kind.__doc__).splitlines()[0].rstrip(".")
+    found = []
+    for field in dataclasses.fields(kind):
+        value = inspect.Parameter.empty if field.default is dataclasses.MISSING else field.default
+        if default is not inspect.Parameter.empty:
+            value = getattr(default, field.name)
+        found.append(
+            inspect.Parameter(
+                field.name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=value,
+                annotation=_in_panel(hints[field.name], title),
+            )
+        )
+    return found
+
+
+def _in_panel(annotation: Any, title: str) -> Any:
+    """The same option, shown under the title of its group in the help."""
+    kind, option = annotation.__origin__, copy.copy(annotation.__metadata__[0])
+    option.rich_help_panel = title
+    return Annotated[kind, option]
+
+
+class Where(StrEnum):
+    """Where models are compared."""
+
+    auto = "auto"
+    points = "points"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ModelOptions:
+    """One model, and what it is asked for."""
+
+    source: Annotated[str | None, typer.Argument(metavar="MODEL", help=MODEL)] = None
+    model: Annotated[
+        str | None, typer.Option(help="The same as MODEL, as 0.1.0 spelt it.", hidden=True)
+    ] = None
+    output: Annotated[
+        str | None, typer.Option(help="probability, logit, label, onehot, or a column's number.")
+    ] = None
+    trust: Annotated[bool, typer.Option(help="Allow files that run code when read.")] = False
+
+    @property
+    def name(self) -> str | None:
+        """What names the model: the argument, or the option of old."""
+        parsing.check_one_model(self.source, self.model)
+        return self.source or self.model
+
+    def load(self, output: str | None = None) -> Model:
+        """The model, asked for what the options say or else for `output`."""
+        return parsing.load(parsing.named_model(self.name), self.output or output, self.trust)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ModelsOptions:
+    """Several models by name, and what they are asked for."""
+
+    models: Annotated[list[str], typer.Argument(help="NAME=MODEL, as often as there are models.")]
+    output: Annotated[
+        str | None, typer.Option(help="probability, logit, label, onehot, or a column's number.")
+    ] = None
+    trust: Annotated[bool, typer.Option(help="Allow files that run code when read.")] = False
+
+    def load(self) -> dict[str, Model]:
+        """The models by name."""
+        sources = parsing.named_sources(self.models)
+        return {
+            name: parsing.load(source, self.output, self.trust) for name, source in sources.items()
+        }
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TableOptions:
+    """Rows in a file, and the columns that are read."""
+
+    data: Annotated[Path | None, typer.Option(help="Points: .csv, .parquet, .npy or .npz.")] = None
+    columns: Annotated[str | None, typer.Option(help="Columns to read, with commas.")] = None
+    drop: Annotated[str | None, typer.Option(help="Columns to leave out, such as the label.")] = (
+        None
+    )
+
+    def table(self, reference: Path | None = None) -> Any:
+        """The rows, with the columns that are read."""
+        path = parsing.given_data(self.data)
+        return parsing.points_data(path, self.columns, self.drop, reference)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PointOptions(TableOptions):
+    """Where a model is measured: rows, the columns that move, and what sets their scale."""
+
+    reference: Annotated[
+        Path | None, typer.Option(help="Data the model knows: sets the scale and the radius.")
+    ] = None
+    moving: Annotated[
+        str | None,
+        typer.Option(
+            help="Columns that may move; if not told, the numeric ones that the model reads."
+        ),
+    ] = None
+
+    @property
+    def moves(self) -> list[str] | None:
+        """The columns that may move, if that was said."""
+        return parsing.split(self.moving)
+
+    def region(self) -> Region:
+        """The rows as a region in which some columns move."""
+        from anharmonic.regions import points
+
+        return points(self.table(self.reference), moving=self.moves)
+
+    def reference_table(self) -> Any:
+        """The reference, with the same columns; None where there is none."""
+        return parsing.reference_data(self.reference, self.columns, self.drop)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class DirectionOptions:
+    """In which directions neighbours lie, in which units, within which bounds."""
+
+    ball: Annotated[
+        str | None, typer.Option(help="auto, simplex, antisimplex, cross, random pairs, …")
+    ] = "auto"
+    directions: Annotated[
+        int | None, typer.Option(min=1, help="The most neighbours in one copy of the ball.")
+    ] = None
+    rotations: Annotated[
+        int | None, typer.Option(min=0, help="Independent copies of the ball.")
+    ] = 4
+    scale: Annotated[str | None, typer.Option(help='"auto" (standard deviations) or "raw".')] = (
+        "auto"
+    )
+    bounds: Annotated[str | None, typer.Option(help="Keep neighbours within LOW,HIGH.")] = None
+
+    def arguments(self) -> dict[str, Any]:
+        """What was said, as arguments of `gamma`."""
+        return parsing.sphere_arguments(scale=self.scale, bounds=self.bounds) | parsing.given(
+            ball=self.ball, directions=self.directions, rotations=self.rotations
+        )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class BallOptions(DirectionOptions):
+    """The same, and how far away neighbours are."""
+
+    radius: Annotated[str | None, typer.Option(help='In scaled units, or "auto".')] = "auto"
+
+    def arguments(self) -> dict[str, Any]:
+        """What was said, as arguments of `gamma`."""
+        return super().arguments() | parsing.sphere_arguments(radius=self.radius)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class StepOptions:
+    """How steps are made, by commands that walk."""
+
+    radius: Annotated[str | None, typer.Option(help='In scaled units, or "auto".')] = "auto"
+    directions: Annotated[int, typer.Option(min=1, help="Neighbours asked for per step.")] = 20
+    scale: Annotated[str | None, typer.Option(help='"auto" (standard deviations) or "raw".')] = (
+        "auto"
+    )
+    bounds: Annotated[str | None, typer.Option(help="Keep neighbours within LOW,HIGH.")] = None
+    grid: Annotated[
+        float | None, typer.Option(help="Round features to multiples: 1 for grey levels.")
+    ] = None
+
+    def arguments(self) -> dict[str, Any]:
+        """What was said, as arguments of everything that walks."""
+        return parsing.sphere_arguments(
+            radius=self.radius, scale=self.scale, bounds=self.bounds
+        ) | {"directions": self.directions, "grid": self.grid}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """What decides nothing but how a run goes: the seed and the size of calls."""
+
+    seed: Annotated[
+        int | None, typer.Option(help="Of all that is random: the same gives the same numbers.")
+    ] = 0
+    batch_size: Annotated[
+        int | None, typer.Option(min=1, help="Rows to ask the model for in a call.")
+    ] = None
+
+    def arguments(self) -> dict[str, Any]:
+        """What was said, as arguments of any measure."""
+        return parsing.given(seed=self.seed, batch_size=self.batch_size)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class WorkerOptions:
+    """Who does the work."""
+
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="Ask the model from so many threads.")
+    ] = None
+    processes: Annotated[
+        int | None, typer.Option(min=1, help="Share the work among processes.")
+    ] = None
+
+    def map(self) -> Map:
+        """Threads, processes, or this one thread."""
+        return parsing.executor(self.threads, self.processes)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class WatchOptions:
+    """How a model's traffic is watched: against what, for what, with which promise."""
+
+    reference: Annotated[
+        Path,
+        typer.Option(help="Held-out rows from a quiet time, in order: not the training rows."),
+    ]
+    false_alarms: Annotated[
+        str, typer.Option(help="How many are allowed, such as '1 per 100000'.")
+    ] = "1 per 100000"
+    segment: Annotated[
+        str | None, typer.Option(help="A column whose values are watched apart.")
+    ] = None
+    score: Annotated[
+        str, typer.Option(help="How much is scored: a share, or '5000 queries per second'.")
+    ] = "1"
+    promise: Annotated[
+        bool, typer.Option(help="Refuse a reference that can promise no rate of false alarms.")
+    ] = True
+    radius: Annotated[str, typer.Option(help='In scaled units, or "auto".')] = "auto"
+    directions: Annotated[int, typer.Option(min=2, help="Neighbours per point, at most.")] = 16
+    columns: Annotated[str | None, typer.Option(help="Columns to read, with commas.")] = None
+    drop: Annotated[str | None, typer.Option(help="Columns to leave out, such as the label.")] = (
+        None
+    )
+    moving: Annotated[
+        str | None,
+        typer.Option(
+            help="Columns that may move; if not told, the numeric ones that the model reads."
+        ),
+    ] = None
+    seed: Seed = 0
+
+    def arguments(self) -> dict[str, Any]:
+        """What was said, as arguments of a `Monitor`."""
+        return {
+            "moving": parsing.split(self.moving),
+            "radius": parsing.radius_value(self.radius),
+            "false_alarms": self.false_alarms,
+            "segment": parsing.number(self.segment),
+            "score": parsing.number_or_text(self.score),
+            "promise": self.promise,
+            "directions": self.directions,
+            "seed": self.seed,
+        }
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FolderOptions:
+    """Where several runs that belong together are kept on the way."""
+
+    keep: Annotated[
+        Path | None, typer.Option(help="A folder to keep what is finished in, until all is.")
+    ] = None
+    resume: Annotated[
+        Path | None, typer.Option("--resume", help="The folder of an unfinished run to go on from.")
+    ] = None

@@ -1,0 +1,134 @@
+"""`anharmonic monitor replay`: a model watched over a recorded stream."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.table import Table
+
+import anharmonic as ah
+from anharmonic.cli.groups import Json, ModelOptions, WatchOptions, grouped
+from anharmonic.cli.output_files import claim_page
+from anharmonic.cli.parsing import chosen, given_data, names_of, split
+from anharmonic.cli.show import command_line, plain, printable, tell
+
+if TYPE_CHECKING:
+    from anharmonic.monitor import Replay
+
+__all__ = ["monitor", "replay_command"]
+
+monitor = typer.Typer(
+    no_args_is_help=True, help="Watch a model's scores for drift, without labels."
+)
+
+
+@monitor.callback()
+def watching() -> None:
+    """Watch a model's scores for drift, without labels."""
+
+
+@monitor.command("replay")
+@grouped
+def replay_command(
+    model: ModelOptions,
+    watched: WatchOptions,
+    data: Annotated[
+        Path | None, typer.Option(help="The recorded stream: .csv, .parquet or .npy.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Write the report here, as HTML.")] = None,
+    watch: Annotated[
+        list[str], typer.Option(help="gamma, flip, confidence or margin; as often as wanted.")
+    ] = ["gamma"],  # noqa: B006 (typer copies it)
+    time: Annotated[str | None, typer.Option(help="A column that says when.")] = None,
+    block: Annotated[str, typer.Option(help='Scores to average before a bet, or "auto".')] = "auto",
+    restart: Annotated[bool, typer.Option(help="Start anew after each alarm.")] = True,
+    as_json: Json = False,
+) -> None:
+    """What a monitor would have raised on a recorded stream, when, and because of which points.
+
+    Example: anharmonic monitor replay model.onnx --data traffic.parquet --reference june.parquet
+
+    As 0.1.0 spelt it: anharmonic monitor replay traffic.parquet --model model.onnx …
+    """
+    from anharmonic._core import columns as named
+    from anharmonic._core.files import read_data
+    from anharmonic._core.progress import shown
+
+    claim_page(out)
+    if model.model is not None and model.source is not None and data is None:
+        # The old spelling: the stream is the argument, the model an option.
+        data, model = (
+            Path(model.source),
+            ModelOptions(source=model.model, output=model.output, trust=model.trust),
+        )
+    stream_file, quiet_file = given_data(data), watched.reference
+    dropped = ",".join([*(split(watched.drop) or []), *([time] if time else [])]) or None
+    stream, known = read_data(stream_file, tell), read_data(quiet_file, tell)
+    # Either may lack the label, and the reference the time.
+    either = [name for name in names_of(known) if name != time]
+    monitor = ah.Monitor(
+        model.load(),
+        chosen(known, watched.columns, dropped, quiet_file, split(dropped) or []),
+        watch=watch,
+        block="auto" if block == "auto" else int(block),
+        **watched.arguments(),
+    )
+    tell(f"moving {named.shown(monitor.sight.columns)}")
+    with shown(not as_json) as progress:
+        found = ah.monitor.replay(
+            monitor,
+            chosen(stream, watched.columns, dropped, stream_file, either),
+            times=None if time is None else _column(stream, time),
+            restart=restart,
+            progress=progress,
+        )
+    if out is not None:
+        ah.report.write_replay(out, found, command=command_line())
+        tell(f"{out} is written.")
+    if as_json:
+        print(json.dumps(plain(found.summary())))
+    else:
+        _show(found)
+
+
+def _column(table: Any, name: str) -> Any:
+    import narwhals.stable.v1 as nw
+
+    # That it is there was checked when it was dropped.
+    return np.asarray(nw.from_native(table, eager_only=True)[name].to_numpy())
+
+
+def _show(found: Replay) -> None:
+    console = Console(highlight=False)
+    blocks = ", ".join(f"{name} {block:,}" for name, block in found.blocks.items())
+    console.print(
+        f"{found.scored:,} of {len(found):,} points scored, {found.queries:,} queries; "
+        f"scores averaged: {printable(blocks)}"
+    )
+    console.print(f"Promised: {found.promise}." if found.promised else f"Mind: {found.promise}.")
+    if not found.alarms:
+        console.print("Nothing to raise.")
+        return
+    table = Table(title=f"{len(found.alarms)} alarms")
+    for name in ("alarm", "segment", "at row", "since about", "log evidence"):
+        table.add_column(name, justify="left" if name in ("alarm", "segment") else "right")
+    for alarm in found.alarms[:20]:
+        table.add_row(
+            printable(f"{alarm.watched} {alarm.direction}"),
+            printable(alarm.segment or "all"),
+            f"{alarm.at:,}",
+            f"{alarm.since:,}",
+            f"{alarm.log_evidence:.1f} ≥ {alarm.threshold:.1f}",
+        )
+    console.print(table)
+    if found.culprits:
+        rows = ", ".join(str(row) for row in found.culprits[0].rows.tolist())
+        console.print(f"the first alarm's worst rows: {rows}")
+        named = [share.name for share in found.culprits[0].features[:3] if share.growth > 0]
+        if named:
+            console.print(printable(f"features that bend more: {', '.join(named)}"))

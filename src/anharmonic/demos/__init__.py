@@ -1,0 +1,1 @@
+"""What `anharmonic demo` shows: wines, questions, a stream that drifts."""

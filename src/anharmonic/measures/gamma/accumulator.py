@@ -1,0 +1,222 @@
+"""What is known of every point so far, and who is due more turns.
+
+The ledger merges the parts of a run in any order. `due` reads it and says which points
+get how many further turns: all alike, until a tolerance is met, or where a budget does most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+import numpy as np
+
+from anharmonic._core.protocols import Floats, Integers
+from anharmonic._core.reductions import Reduction, combined
+from anharmonic._core.uncertainty import precision
+from anharmonic.errors import SettingsError
+from anharmonic.measures.setup.sphere import Part
+from anharmonic.scores import Scores
+
+__all__ = ["Allowance", "Ledger", "due"]
+
+
+class Ledger:
+    """Turn counts, mean deviations and spreads of all points, updated in place."""
+
+    def __init__(self, many: int, reduction: Reduction) -> None:
+        self.reduction = reduction
+        self.turns: Integers = np.zeros(many, dtype=np.int64)
+        self.squares = np.zeros(many)
+        self.noise = np.zeros(many)
+        self.largest = np.zeros(many)
+        self.flat: Integers = np.zeros(many, dtype=np.int64)
+        self.same: Integers = np.zeros(many, dtype=np.int64)
+        self.deviations: Floats | None = None
+        self.centres: Floats | None = None
+        self.owed: Integers = np.zeros(many, dtype=np.int64)
+        self.queries = 0
+        self.clipped = 0
+
+    def add(self, part: Part) -> None:
+        """Merge a part; for numbers this is exact, whatever the order (see `moments`)."""
+        if self.deviations is None or self.centres is None:
+            shape = (len(self.turns), part.deviations.shape[1])
+            self.deviations, self.centres = np.zeros(shape), np.zeros(shape)
+        rows, seen = part.rows, self.turns[part.rows]
+        total = seen + part.turns
+        share = (part.turns / total)[:, None]
+        before = combined(self.reduction, self.deviations[rows], self.centres[rows])
+        after = combined(self.reduction, part.deviations, part.centres)
+        between = np.where(seen > 0, (after - before) ** 2 * seen * share[:, 0], 0.0)
+        freedom = np.maximum(seen - 1, 0) + part.turns - 1
+        pooled = np.maximum(seen - 1, 0) * self.noise[rows] + (part.turns - 1) * part.noise
+        self.noise[rows] = np.divide(pooled, freedom, out=between.copy(), where=freedom > 0)
+        self.squares[rows] += part.squares + between
+        self.deviations[rows] += (part.deviations - self.deviations[rows]) * share
+        self.centres[rows] += (part.centres - self.centres[rows]) * share
+        self.largest[rows] = np.maximum(self.largest[rows], part.changes.largest)
+        self.flat[rows] += part.changes.flat
+        self.same[rows] += part.changes.same
+        self.turns[rows] = total
+        self.queries += part.queries
+        self.clipped += part.clipped
+
+    @property
+    def errors(self) -> Floats:
+        """Standard errors; NaN below two turns."""
+        spare = self.turns * (self.turns - 1)
+        ratio = np.divide(self.squares, spare, out=np.full(len(spare), np.nan), where=spare > 0)
+        return cast(Floats, np.sqrt(ratio))
+
+    def scores(self, settings: dict[str, Any]) -> Scores:
+        """The ledger as the public result; with bounds, also the share of queries they moved."""
+        if settings.get("bounds") is not None:
+            settings = settings | {"clipped": self.clipped / max(1, self.queries)}
+        many = len(self.turns)
+        deviations = np.zeros((many, 1)) if self.deviations is None else self.deviations
+        centres = np.zeros((many, 1)) if self.centres is None else self.centres
+        started = self.turns > 0
+        value = np.full(many, np.nan)
+        value[started] = combined(self.reduction, deviations[started], centres[started])
+        several = np.where(self.turns > 1, self.turns, np.nan)
+        narrow = deviations.shape[1] == 1
+        unknown = np.where(started, 0.0, np.nan)[:, None]
+        return Scores(
+            metric="gamma",
+            values=np.abs(value),
+            errors=self.errors,
+            squared=value**2 - self.noise / several,
+            signed=(deviations + unknown)[:, 0] if narrow else deviations + unknown,
+            outputs=(centres + unknown)[:, 0] if narrow else centres + unknown,
+            turns=self.turns.copy(),
+            queries=self.queries,
+            settings=settings | {"precision": 0.0 if self.centres is None else precision(centres)},
+            largest=self.largest.copy(),
+            flat=self.flat.copy(),
+            same=self.same.copy(),
+        )
+
+    def with_sums(self, settings: dict[str, Any]) -> Scores:
+        """Scores so far with all that is needed to go on to the same bits."""
+        return replace(self.scores(settings), sums=self.sums)
+
+    @property
+    def sums(self) -> dict[str, Any]:
+        """Whatever is known of each point and cannot be read from its scores to the bit."""
+        told = ("turns", "deviations", "centres")
+        return {
+            name: array.copy()
+            for name, array in vars(self).items()
+            if isinstance(array, np.ndarray) and name not in told
+        }
+
+    @contextmanager
+    def whole(self, rows: Integers) -> Iterator[None]:
+        """Whatever interrupts a change to some rows, they are as before it or as after it."""
+        before = {
+            name: value[rows] if isinstance(value, np.ndarray) else value
+            for name, value in vars(self).items()
+        }
+        try:
+            yield
+        except BaseException:
+            for name, value in before.items():
+                if isinstance(value, np.ndarray):
+                    getattr(self, name)[rows] = value
+                else:
+                    setattr(self, name, value)
+            raise
+
+    @classmethod
+    def resumed(cls, scores: Scores, reduction: Reduction) -> Ledger:
+        """A ledger as it was when its scores were taken."""
+        ledger = cls(len(scores), reduction)
+        wide = (len(scores), -1)
+        ledger.turns = scores.turns.astype(np.int64)
+        ledger.deviations = np.nan_to_num(scores.signed.reshape(wide))
+        ledger.centres = np.nan_to_num(scores.outputs.reshape(wide))
+        turns = ledger.turns
+        ledger.squares = np.nan_to_num(scores.errors**2 * turns * (turns - 1))
+        ledger.noise = np.nan_to_num((scores.values**2 - scores.squared) * turns)
+        ledger.largest = scores.largest.copy()
+        ledger.flat, ledger.same = (seen.astype(np.int64) for seen in (scores.flat, scores.same))
+        ledger.queries = scores.queries
+        ledger.clipped = round(scores.settings.get("clipped", 0.0) * scores.queries)
+        for name in scores.sums.keys() & vars(ledger).keys():
+            setattr(ledger, name, scores.sums[name])
+        return ledger
+
+
+@dataclass(frozen=True)
+class Allowance:
+    """How many turns a point may get, and what a turn costs."""
+
+    rotations: int
+    turn_cost: int
+    part_cost: int
+    budget: int | None = None
+    tolerance: float | None = None
+    most_turns: int = 256
+
+    def check(self, many: int, spent: int) -> None:
+        """Refuse a budget that cannot give every point an error."""
+        least = spent + many * (2 * self.turn_cost + self.part_cost)
+        if self.budget is not None and self.budget < least:
+            raise SettingsError(
+                f"a budget of {self.budget:,} queries cannot measure {many:,} points: two turns "
+                f"each cost {least:,}. Raise it, measure fewer points, or lower directions="
+            )
+
+
+def due(ledger: Ledger, allowance: Allowance, settings: dict[str, Any]) -> Integers:
+    """Further turns for each point; all zero when the run is done."""
+    fresh = ledger.turns == 0
+    if fresh.any():
+        return np.where(fresh, _opening(ledger, allowance, int(fresh.sum())), 0)
+    if allowance.tolerance is None and allowance.budget is None:
+        return np.zeros(len(fresh), dtype=np.int64)
+    scores = ledger.scores(settings)
+    wanted = _wanted(scores, allowance)
+    if allowance.budget is None or not wanted.any():
+        return wanted
+    return _affordable(ledger, allowance, wanted, scores.full_errors)
+
+
+def _opening(ledger: Ledger, allowance: Allowance, many: int) -> int:
+    """Turns everyone starts with: with a budget, half of what an even split would give."""
+    if allowance.budget is None:
+        return allowance.rotations
+    each = (allowance.budget - ledger.queries) / many - allowance.part_cost
+    return max(2, min(allowance.rotations, int(each / allowance.turn_cost / 2)))
+
+
+def _wanted(scores: Scores, allowance: Allowance) -> Integers:
+    """Doubling, for points whose interval is too wide or, with a budget alone, for all."""
+    if allowance.tolerance is not None:
+        wide = scores.half_widths() > allowance.tolerance
+        return np.where(wide & (scores.turns < allowance.most_turns), scores.turns, 0)
+    return np.where(scores.full_errors > 0, 3 * scores.turns, 0)
+
+
+def _affordable(ledger: Ledger, allowance: Allowance, wanted: Integers, errors: Floats) -> Integers:
+    """Share half of what is left in proportion to the spread (Neyman), in powers of two."""
+    left = (allowance.budget or 0) - ledger.queries
+    fewest = allowance.turn_cost + allowance.part_cost
+    if left < fewest:
+        return np.zeros_like(wanted)
+    spread = np.where(wanted > 0, errors * np.sqrt(ledger.turns), 0.0)
+    spend = left if left < 64 * fewest else left / 2
+    ideal = spread / spread.sum() * (ledger.turns.sum() + spend / allowance.turn_cost)
+    extra = np.clip(ideal - ledger.turns, 0, wanted)
+    rounded = np.where(extra >= 1, 2 ** np.floor(np.log2(np.maximum(extra, 1))), 0)
+    if not rounded.any():
+        rounded[np.argmax(spread / np.maximum(ledger.turns, 1))] = 1
+    order = np.argsort(-errors * (rounded > 0), kind="stable")
+    costs = np.where(rounded > 0, rounded * allowance.turn_cost + allowance.part_cost, 0)
+    within = np.cumsum(costs[order]) <= left
+    result = np.zeros_like(wanted)
+    result[order[within]] = rounded[order[within]].astype(np.int64)
+    return result

@@ -1,0 +1,371 @@
+"""gamma: how far a model is from the mean-value property of harmonic functions."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+from array_api_compat import array_namespace
+from numpy.typing import ArrayLike
+
+from anharmonic import balls, models
+from anharmonic._core.checkpoints import UNFINISHED, PathLike, kept
+from anharmonic._core.progress import Progress, Telling, shown
+from anharmonic._core.protocols import Ball, Integers, Map
+from anharmonic._core.reductions import Reduction, chosen_reduction
+from anharmonic._core.rotations import way
+from anharmonic.errors import (
+    InputError,
+    MeasurementStopped,
+    NoisyModel,
+    PointsError,
+    SettingsError,
+    listed,
+)
+from anharmonic.measures.gamma.accumulator import Allowance, Ledger, due
+from anharmonic.measures.gamma.pilot import Probe, automatic, probed
+from anharmonic.measures.setup.batching import not_finite, question_about
+from anharmonic.measures.setup.fingerprints import fingerprint
+from anharmonic.measures.setup.scale import limits, radius_of, scaled
+from anharmonic.measures.setup.sphere import Sphere, Task, measured, slack
+from anharmonic.models.labels import codes
+from anharmonic.regions import as_region, host
+from anharmonic.scores import Scores
+
+__all__ = ["gamma"]
+
+TASK_SECONDS = 1.0
+"""How long a task may take, so that progress shows and little is lost when a model fails."""
+
+
+def gamma(
+    model: Any,
+    points: Any,
+    *,
+    radius: float | Literal["auto"] = "auto",
+    ball: str | Ball = "auto",
+    directions: int | None = None,
+    rotations: int = 4,
+    output: Any = None,
+    reduction: Reduction | None = None,
+    scale: ArrayLike | Literal["auto"] | None = "auto",
+    reference: Any = None,
+    moving: Sequence[str | int] | None = None,
+    bounds: Any = None,
+    budget: int | None = None,
+    tolerance: float | None = None,
+    noise: Literal["include", "refuse", "ignore"] = "include",
+    resume: Scores | PathLike | None = None,
+    checkpoint: PathLike | None = None,
+    batch_size: int | None = None,
+    seed: int = 0,
+    map: Map = builtins.map,
+    progress: Progress = None,
+) -> Scores:
+    """Deviation from the mean value, |f(x) − mean of f on a sphere around x|, at every point.
+
+    - `model`: anything `as_model` takes. `points`: rows, a DataFrame or a `regions.Region`.
+    - `radius`: in scaled units; "auto" is the median nearest-neighbour distance of the
+      `reference` (or the points). `scale`: "auto" divides each feature by its standard
+      deviation there, None keeps raw units, numbers are used as they are.
+    - `moving`: the columns that may move. If not told, the numeric ones that the model reads,
+      where it knows, and otherwise all but an index and ids; `settings` says which.
+    - `ball`: "auto" (pairs or singles, by what a few points say; "auto pairs" does not ask),
+      a name (`balls.NAMES`, " pairs" after it for reflections) or a ball. Each of the
+      `rotations` turns is an independent random copy; 0 takes the ball as it is.
+      `directions` bounds one turn's size. The default costs at most 64 queries a point.
+    - `output`: what the model is asked for, `reduction`: how a vector becomes a number; see
+      `as_model` and `reductions`. `output="label"` is the paper's.
+    - `bounds`: (low, high) that neighbours are kept within: of a pair both sides are shortened
+      alike, single directions are cut; "auto" takes pairs.
+    - `budget`: queries in all, spent where the error is largest. `tolerance`: a point stops
+      when half its 95% interval is below it, or after 256 turns.
+    - `noise`: a model that answers the same question differently has its noise included in
+      the errors, is refused, or is not checked for.
+    - `resume`: unfinished scores, or a file of them, to go on from. `checkpoint`: a Parquet file
+      to keep what is finished in, every few seconds and at the end: a run that was killed goes on
+      from there (`resume=` the same file) to the same bits.
+    - `map`: see `workers`. `progress`: True shows a bar, in notebooks too; a function is called
+      with the queries made and the queries expected.
+
+    A row's directions depend on the `seed` and its number alone. With radius, scale and ball
+    given, it keeps its score whatever rows come after it, to the bit for any workers and to
+    rounding for any `batch_size`.
+
+    >>> import numpy as np
+    >>> points = np.random.default_rng(0).normal(size=(50, 3))
+    >>> scores = gamma(lambda x: (x**2).sum(axis=1), points, radius=0.1, scale=None)
+    >>> round(scores.mean, 6)
+    0.01
+
+    Reference: Harmonic Machine Learning Models are Robust (eq. 3, algorithm 1).
+    """
+    _checked(rotations, directions, budget, tolerance, noise, batch_size)
+    asked = models.as_model(model, output=output)
+    region, units, known = scaled(as_region(points, moving), scale, reference, [asked])
+    reach, distance = radius_of(radius, known, units, seed)
+    question, chunk = question_about(asked, region, batch_size)
+    sphere = Sphere(
+        question=question,
+        ball=balls.random(region.dimension, 1),
+        radius=reach,
+        units=units,
+        limits=limits(bounds, region),
+        reduction=chosen_reduction(reduction, asked.kind),
+        seed=seed,
+        chunk=chunk,
+    )
+    before = resume if isinstance(resume, Scores | None) else Scores.load(resume)
+    before = before if before is not None and before.started else None
+    ledger = (
+        Ledger(len(region), sphere.reduction)
+        if before is None
+        else Ledger.resumed(before, sphere.reduction)
+    )
+    # What is known from before stays known if this run is stopped before it has begun.
+    settings: dict[str, Any] = {
+        **({} if before is None else before.settings),
+        "output": output if isinstance(output, str | int | None) else _name(output),
+        "nearest_distance": distance,
+        "rotations": rotations,
+        "budget": budget,
+        "tolerance": tolerance,
+    }
+
+    def found(finished: bool) -> Scores:
+        return ledger.with_sums(settings if finished else settings | {UNFINISHED: True})
+
+    with (
+        kept(checkpoint, resume, found) as keep,
+        _keeping(ledger, found),
+        shown(progress) as tell,
+    ):
+        probe = _probe(sphere, ball, noise, before)
+        ledger.queries += probe.queries
+        settled = _settled(ball, region.dimension, directions, rotations, probe.pairs_win)
+        sphere = replace(sphere, ball=settled, noisy=probe.noise > 0)
+        _check_room(sphere)
+        settings |= _described(sphere, probe)
+        if before is not None:
+            settings.pop(UNFINISHED, None)
+            _check_same(before.settings, settings)
+        allowance = _allowance(sphere, rotations, budget, tolerance)
+        allowance.check(int((ledger.turns == 0).sum()), ledger.queries)
+        if map is builtins.map:
+            question, map = sphere.question.in_lanes()
+            sphere = replace(sphere, question=question)
+        _run(sphere, ledger, allowance, settings, map, tell, keep)
+    return replace(ledger.scores(settings), index=region.index)
+
+
+def _described(sphere: Sphere, probe: Probe) -> dict[str, Any]:
+    """All that is needed to do it again, and what was chosen along the way."""
+    model, region, ball = sphere.question.model, sphere.region, sphere.ball
+    volume = region.volume
+    return {
+        "model": model.name,
+        "kind": model.kind,
+        "classes": None if model.classes is None else [str(each) for each in model.classes],
+        "codes": codes(model.classes) if model.classes and model.kind == "label" else None,
+        "reduction": _name(sphere.reduction),
+        "region": region.kind,
+        "cells": list(region.steps) or None,
+        "points": len(region),
+        "fingerprint": fingerprint(region, sphere.units),
+        "volume": None if volume is None else volume / float(np.prod(sphere.units)),
+        "dimension": region.dimension,
+        "radius": sphere.radius,
+        "scale": sphere.units.tolist(),
+        "columns": list(region.columns),
+        "still": list(region.still),
+        "bounds": None if sphere.limits is None else [edge.tolist() for edge in sphere.limits],
+        "ball": ball.name,
+        "directions": ball.count,
+        "paired": ball.paired,
+        "rotation": way(region.dimension) if ball.name.startswith("rotated") else None,
+        "odd_power": probe.odd,
+        "even_power": probe.even,
+        "noise": probe.noise,
+        "seed": sphere.seed,
+    }
+
+
+@contextmanager
+def _keeping(ledger: Ledger, found: Callable[[bool], Scores]) -> Iterator[None]:
+    """Whatever stops a run, what was finished goes along with the error."""
+    try:
+        yield
+    except InputError:
+        raise
+    except BaseException as stop:
+        with suppress(AttributeError):
+            setattr(stop, "partial", found(False))  # noqa: B010
+        done, many = int((ledger.turns > 0).sum()), len(ledger.turns)
+        if done and isinstance(stop, MeasurementStopped):
+            stop.args = (
+                f"{stop.args[0]}. {done:,} of {many:,} points are finished and kept in .partial",
+                "mend the model and call again with resume=error.partial",
+            )
+        raise
+
+
+def _run(
+    sphere: Sphere,
+    ledger: Ledger,
+    allowance: Allowance,
+    settings: dict[str, Any],
+    map: Map,
+    tell: Telling | None,
+    keep: Callable[[], None],
+) -> None:
+    """Rounds of tasks until nobody is due more; a round that was begun is finished as it was."""
+
+    def owed() -> Integers:
+        return ledger.owed.copy() if ledger.owed.any() else due(ledger, allowance, settings)
+
+    while (extra := owed()).any():
+        ledger.owed = extra.copy()
+        expected = ledger.queries + _cost(extra, allowance)
+        tasks = _tasks(sphere, ledger.turns.copy(), extra)
+        bad: list[int] = []
+        for part in map(partial(measured, sphere), tasks):
+            with ledger.whole(part.rows):
+                ledger.add(part)
+                ledger.owed[part.rows] = 0
+            keep()
+            bad += part.bad.tolist()
+            if tell is not None:
+                tell(ledger.queries, expected)
+            if bad and not (ledger.turns > 0).any():
+                break  # It may answer nothing at all.
+        if bad:
+            raise not_finite(np.array(bad))
+
+
+def _tasks(sphere: Sphere, turns: Integers, extra: Integers) -> Iterator[Task]:
+    """Rows that are due the same turns, as many at a time as fit in memory and a second."""
+    turn_queries = sphere.ball.count + (1 if sphere.noisy else 0)
+    waiting = np.flatnonzero(extra)
+    for first in np.unique(turns[waiting]).tolist():
+        begun = waiting[turns[waiting] == first]
+        for more in np.unique(extra[begun]).tolist():
+            rows = begun[extra[begun] == more]
+            while len(rows):
+                room = sphere.question.pace.within(TASK_SECONDS, sphere.chunk)
+                each = max(1, room // (more * turn_queries + 1))
+                yield Task(rows[:each], first, more)
+                rows = rows[each:]
+
+
+def _cost(extra: Integers, allowance: Allowance) -> int:
+    started = int((extra > 0).sum())
+    return int(extra.sum()) * allowance.turn_cost + started * allowance.part_cost
+
+
+def _allowance(
+    sphere: Sphere, rotations: int, budget: int | None, tolerance: float | None
+) -> Allowance:
+    noisy = sphere.noisy
+    return Allowance(
+        rotations=max(1, rotations),
+        turn_cost=sphere.ball.count + (1 if noisy else 0),
+        part_cost=0 if noisy else 1,
+        budget=budget,
+        tolerance=tolerance,
+    )
+
+
+def _probe(sphere: Sphere, ball: str | Ball, noise: str, resume: Scores | None) -> Probe:
+    """What is known before the run: asked for, remembered, or not needed."""
+    if resume is not None:
+        known = resume.settings
+        return Probe(known["noise"], known["odd_power"], known["even_power"], 0)
+    if ball != "auto" and noise == "ignore":
+        return Probe(0.0, 0.0, 0.0, 0)
+    # Within bounds only pairs keep a slope from showing as a bend (see `deviation.around`).
+    probe = probed(sphere, parity=ball == "auto" and sphere.limits is None)
+    if probe.noise and noise == "refuse":
+        raise NoisyModel(
+            f"two identical calls differ by {probe.noise:.3g} (one standard deviation): switch "
+            "off dropout or sampling in the model, or accept it with noise='include'"
+        )
+    return probe._replace(noise=0.0) if noise == "ignore" else probe
+
+
+def _check_room(sphere: Sphere) -> None:
+    """Refuse points in a corner of the bounds, where no pair of neighbours fits."""
+    room = slack(sphere, sphere.region.values)
+    if room is None:
+        return
+    stuck = np.flatnonzero(~host(array_namespace(room).any(room > 0, axis=1)).astype(bool))
+    if len(stuck):
+        raise PointsError(
+            f"rows {listed(stuck.tolist())} lie on the bounds in every column that moves, so that "
+            "no neighbour has an opposite within them: leave them out, widen the bounds, or take "
+            'ball="simplex", whose neighbours are cut where they leave'
+        )
+
+
+def _settled(
+    ball: str | Ball, dimension: int, directions: int | None, rotations: int, paired: bool
+) -> Ball:
+    """The ball to use: chosen, looked up by name, or as given; each copy turned if it is to be."""
+    if isinstance(ball, str) and ball.startswith("auto"):
+        either = paired if ball == "auto" else ball == "auto pairs"
+        return automatic(dimension, directions, rotations, either)
+    chosen = balls.named(ball, dimension, directions) if isinstance(ball, str) else ball
+    if chosen.dimension != dimension:
+        raise SettingsError(
+            f"the ball has {chosen.dimension} dimensions and {dimension} columns move: "
+            f"build it with {dimension}"
+        )
+    if rotations and isinstance(chosen, balls.Directions) and chosen.rotates:
+        return balls.rotated(chosen)
+    return chosen
+
+
+def _check_same(before: dict[str, Any], now: dict[str, Any]) -> None:
+    """Refuse to mix two different measurements."""
+    same = (
+        *("points", "kind", "reduction", "dimension", "radius", "scale", "columns", "bounds"),
+        *("ball", "directions", "rotations", "seed"),
+    )
+    differing = [name for name in same if before.get(name) != now[name]]
+    if before.get("fingerprint", now["fingerprint"]) != now["fingerprint"] and not differing:
+        differing = ["set of points"]
+    if differing:
+        raise SettingsError(
+            f"resume= was measured with another {', '.join(differing)}: "
+            "call with the same arguments and data as before"
+        )
+
+
+def _name(thing: Any) -> str | int:
+    return thing if isinstance(thing, str | int) else getattr(thing, "__name__", repr(thing))
+
+
+def _checked(
+    rotations: int,
+    directions: int | None,
+    budget: int | None,
+    tolerance: float | None,
+    noise: str,
+    batch_size: int | None,
+) -> None:
+    if rotations < 0:
+        raise SettingsError(f"rotations counts independent copies of the ball, got {rotations}")
+    counts = {"directions": directions, "budget": budget, "batch_size": batch_size}
+    for name, number in counts.items():
+        if number is not None and number < 1:
+            raise SettingsError(f"{name} must be at least 1, got {number}")
+    if tolerance is not None and not tolerance > 0:
+        raise SettingsError(f"tolerance must be positive, got {tolerance}")
+    if (budget is not None or tolerance is not None) and rotations < 2:
+        raise SettingsError("budget and tolerance need errors: ask for at least 2 rotations")
+    if noise not in ("include", "refuse", "ignore"):
+        raise SettingsError(f"noise is 'include', 'refuse' or 'ignore', not {noise!r}")

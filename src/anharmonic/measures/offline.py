@@ -1,0 +1,227 @@
+"""Gamma of a model that cannot be called from here.
+
+`plan` writes every question to a Parquet file, whoever owns the model answers them
+anywhere, and `collect` turns the answers into the same Scores a direct run would give.
+
+Both run `gamma` itself: once with a model that writes down what it is asked, once with a
+model that reads out the answers. So there is nothing to keep in step.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import narwhals.stable.v1 as nw
+import numpy as np
+from numpy.typing import ArrayLike
+
+from anharmonic._core.columns import is_index
+from anharmonic._core.files import read_data, whole_file
+from anharmonic._core.protocols import Array, Floats
+from anharmonic._core.reductions import Reduction
+from anharmonic.errors import InputError, OutputError
+from anharmonic.measures.gamma.measure import gamma
+from anharmonic.models import Predictor, as_model
+from anharmonic.regions import as_region, points
+from anharmonic.scores import Scores
+
+__all__ = ["collect", "plan"]
+
+ARGUMENTS = (
+    *("radius", "scale", "rotations", "directions"),
+    *("bounds", "seed", "columns"),
+)
+"""Settings that `collect` hands back to `gamma`."""
+
+
+class _Writer:
+    """A Parquet file that takes its columns from the first rows it is given."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.file: Any = None
+
+    def __enter__(self) -> _Writer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.file is not None:
+            self.file.close()
+
+    def write(self, table: Any) -> None:
+        from pyarrow.parquet import ParquetWriter
+
+        if self.file is None:
+            self.file = ParquetWriter(self.path, table.schema)
+        self.file.write_table(table)
+
+    def describe(self, about: dict[str, Any]) -> None:
+        if self.file is not None:
+            self.file.add_key_value_metadata({"anharmonic": json.dumps(about)})
+
+
+class _Recorder:
+    """A model that writes down what it is asked and answers zero."""
+
+    def __init__(self, writer: Any, names: Sequence[str]) -> None:
+        self.writer, self.names, self.count = writer, names, 0
+
+    def __call__(self, asked: Array) -> Floats:
+        import pyarrow as pa
+
+        many = len(asked)
+        if isinstance(asked, np.ndarray):
+            flat = asked.reshape(many, -1)
+            columns = {name: flat[:, index] for index, name in enumerate(self.names)}
+        else:
+            table = nw.from_native(asked, eager_only=True)
+            columns = {name: table[name].to_arrow() for name in self.names}
+        numbers = np.arange(self.count, self.count + many)
+        self.writer(pa.table({"query": numbers, **columns}))
+        self.count += many
+        return np.zeros(many)
+
+
+class _Reader:
+    """A model that reads out recorded answers, in the order they were asked for."""
+
+    def __init__(self, answers: Array) -> None:
+        self.answers, self.at = answers, 0
+
+    def __call__(self, asked: Array) -> Array:
+        start, self.at = self.at, self.at + len(asked)
+        return self.answers[start : self.at]
+
+
+def plan(
+    data: Any,
+    path: str | os.PathLike[str],
+    *,
+    radius: float | Literal["auto"] = "auto",
+    ball: str = "auto pairs",
+    directions: int | None = None,
+    rotations: int = 4,
+    scale: ArrayLike | Literal["auto"] | None = "auto",
+    reference: Any = None,
+    moving: Sequence[str | int] | None = None,
+    bounds: Any = None,
+    seed: int = 0,
+) -> Path:
+    """Write the questions of a `gamma` run on `data`: one row each, the features as columns.
+
+    The arguments are `gamma`'s. A ball that asks the model first cannot be planned, so "auto"
+    means "auto pairs"; neither can budgets and tolerances.
+    """
+    region = as_region(data, moving)
+    fixed = "auto pairs" if ball == "auto" else ball
+    with whole_file(path) as temporary, _Writer(temporary) as writer:
+        scores = gamma(
+            Predictor(_Recorder(writer.write, region.names), name="planned"),
+            region,
+            radius=radius,
+            ball=fixed,
+            directions=directions,
+            rotations=rotations,
+            scale=scale,
+            reference=reference,
+            bounds=bounds,
+            seed=seed,
+            noise="ignore",
+        )
+        about = {name: scores.settings[name] for name in ARGUMENTS}
+        writer.describe(about | {"ball": fixed, "points": len(region), "queries": scores.queries})
+    return Path(path)
+
+
+def collect(
+    queries: str | os.PathLike[str],
+    answers: Any,
+    *,
+    output: Any = None,
+    reduction: Reduction | None = None,
+    say: Callable[[str], None] | None = None,
+) -> Scores:
+    """Scores from a plan and its answers: a Parquet or CSV file, a DataFrame or an array.
+
+    Answers stand in the order of the queries, or carry their `query` numbers. Features that stand
+    beside them, and an index, are no answers, and must be in that order as well. One column of
+    text is taken as class labels. `say` hears of what had to be assumed.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        about = json.loads(pq.read_metadata(queries).metadata[b"anharmonic"])
+        planned = pq.read_table(queries)
+    except (pa.ArrowInvalid, FileNotFoundError, KeyError, ValueError) as problem:
+        raise InputError(f"{queries} is no plan: make one with anharmonic gamma plan") from problem
+    outputs, classes = _answers(answers, planned, say)
+    each = about["queries"] // about["points"]
+    centres = planned.drop_columns("query").take(np.arange(0, about["queries"], each))
+    model = as_model(
+        Predictor(_Reader(outputs), name=Path(queries).name, classes=classes, kind="value"),
+        output="onehot" if classes and output is None else output,
+    )
+    return gamma(
+        model,
+        points(centres, moving=about["columns"]),
+        radius=about["radius"],
+        scale=about["scale"],
+        ball=about["ball"],
+        directions=about["directions"],
+        rotations=about["rotations"],
+        bounds=about["bounds"],
+        seed=about["seed"],
+        reduction=reduction,
+        noise="ignore",
+    )
+
+
+def _answers(
+    answers: Any, planned: Any, say: Callable[[str], None] | None
+) -> tuple[Array, tuple[object, ...] | None]:
+    """Answers as an array in the order of the queries, and the classes where they are text."""
+    wanted = planned.num_rows
+    if isinstance(answers, str | os.PathLike):
+        answers = read_data(answers, say)
+    native = nw.from_native(answers, eager_only=True, pass_through=True)
+    if isinstance(native, nw.DataFrame):
+        if "query" in native.columns:
+            native = native.sort("query")
+            numbers = native["query"].to_numpy()
+            if len(numbers) == wanted and not np.array_equal(numbers, np.arange(wanted)):
+                raise OutputError("query numbers repeat or are missing: answer each one once")
+        elif say is not None:
+            say("the answers have no column query: they are taken in the order of the plan")
+        answers = _outputs_alone(native, planned).to_numpy()
+    array = np.asarray(answers)
+    if array.ndim == 0 or len(array) != wanted:
+        raise OutputError(
+            f"the plan asks {wanted:,} questions and there are {len(np.atleast_1d(array)):,} "
+            "answers: give one row for each query"
+        )
+    if array.dtype.kind in "OUS":
+        labels = array.reshape(wanted, -1)
+        if labels.shape[1] == 1 and isinstance(labels[0, 0], str):
+            return labels[:, 0], tuple(sorted(set(labels[:, 0].tolist())))
+    return array, None
+
+
+def _outputs_alone(native: nw.DataFrame[Any], planned: Any) -> nw.DataFrame[Any]:
+    """The table without an index and without the questions, whose order must be the plan's."""
+    beside = [name for name in native.columns if name in planned.column_names and name != "query"]
+    for name in beside if len(native) == planned.num_rows else ():
+        here, there = native[name].to_numpy(), planned[name].to_numpy(zero_copy_only=False)
+        numbers = here.dtype.kind in "iuf" and there.dtype.kind in "iuf"
+        # A file of text keeps fewer digits than the plan.
+        if not np.all(np.isclose(here, there, equal_nan=True) if numbers else here == there):
+            raise OutputError(
+                f"the answers stand beside other questions than the plan's (column {name}): keep "
+                "the order of the queries, or their query numbers"
+            )
+    index = [name for name in native.columns if is_index(name)]
+    return native.drop([*beside, *index, *(["query"] if "query" in native.columns else [])])

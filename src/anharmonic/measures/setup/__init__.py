@@ -1,0 +1,1 @@
+"""What every measure starts from: whom to ask, where, how far around, in calls of which size."""

@@ -1,0 +1,337 @@
+"""Ask a model for many points: in calls of the size it answers fastest, and checked."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from itertools import zip_longest
+from typing import Any, NamedTuple
+
+import numpy as np
+from array_api_compat import array_namespace, device, is_torch_array, to_device
+from numpy.typing import NDArray
+
+from anharmonic._core.protocols import Array, Floats, Integers, Map, Model
+from anharmonic.errors import (
+    AnharmonicError,
+    DeviceFull,
+    MeasurementStopped,
+    OutputError,
+    listed,
+)
+from anharmonic.models.cuda_overlap import Lanes, Relay
+from anharmonic.regions import Region, host
+
+__all__ = [
+    "Flags",
+    "Pace",
+    "Question",
+    "answers",
+    "answers_so_far",
+    "answers_there",
+    "not_finite",
+    "on_host",
+    "question_about",
+]
+
+Flags = NDArray[np.bool_]
+
+LARGEST_CALL = 32768
+CHUNK_BYTES, DEVICE_BYTES = 1 << 23, 1 << 29
+DEVICE_CALL, DEVICE_CALL_BYTES = 512, 1 << 24
+"""A device's calls: so many rows at least, more while they are small."""
+SMALLEST_CALL, SMALLEST_NUMBERS, GROWTH = 512, 1 << 16, 4
+"""Sizes of calls that are tried grow from here, by this factor; from fewer rows where each holds
+thousands of numbers, because a network for images can be fastest with eight."""
+TRIES = (3, 3, 2)
+"""How often each size is tried before it is judged, from the smallest; larger ones once."""
+RECENT = 8
+GAIN = 0.9
+"""The share of one size's time below which the next one's must be for a larger one to be tried.
+
+A cost of each call that makes 512 rows an eighth dearer makes 2048 rows a thirtieth dearer;
+below that a larger call cannot win much, and to a network it can be a loss."""
+TIE = 1.02
+"""Sizes this close are equal, and the smaller is taken: what it needs is reused, not given back."""
+EXPLORED = 0.005
+"""The share of all rows that goes to finding out whether another size has become faster."""
+
+
+@dataclass
+class Pace:
+    """How many rows a model gets in one call: as told, or what proves fastest.
+
+    Networks like what fits their caches, forests like more. Sizes are tried on the first calls
+    of a run, which are needed anyway, larger ones as long as that pays, and now and then again,
+    because a busy machine can make the best of them look bad. Answers do not depend on it.
+    """
+
+    most: int
+    told: bool = False
+    least: int = SMALLEST_CALL
+    seconds_a_row: float | None = None
+    total: int = 0
+    rows: dict[int, int] = field(default_factory=dict)
+    times: dict[int, tuple[float, ...]] = field(default_factory=dict)
+    following: int = 0
+
+    def size(self) -> int:
+        """Rows for the next call."""
+        return self.most if self.told else self.following or min(GROWTH * self.least, self.most)
+
+    def record(self, rows: int, seconds: float) -> None:
+        """Remember how long a call took."""
+        self.seconds_a_row = seconds / rows
+        size = self.size()
+        if not self.told and 2 * rows > size:
+            # Replaced, never changed in place: threads may be reading.
+            self.times[size] = (*self.times.get(size, ()), seconds / rows)[-RECENT:]
+            self.rows[size] = self.rows.get(size, 0) + rows
+            self.total += rows
+            self.following = self._next()
+
+    def _next(self) -> int:
+        sizes = self._worthwhile()
+        for size, tries in zip_longest(sizes, TRIES[: len(sizes)], fillvalue=1):
+            if len(self.times.get(size, ())) < tries:
+                return size
+        fastest = min(map(self._fastest, sizes))
+        # The smallest is there to learn from: its calls are too many to be the choice in a tie.
+        ordered = [*sizes[1:], sizes[0]]
+        best = next(size for size in ordered if self._fastest(size) <= TIE * fastest)
+        spare = EXPLORED * self.total
+        rarely = (size for size in sizes if self.rows.get(size, 0) + size < spare)
+        return next((size for size in rarely if size != best), best)
+
+    def _worthwhile(self) -> list[int]:
+        """Sizes from the smallest up, as far as each has gained enough on the one before."""
+        sizes = [min(self.least, self.most)]
+        while sizes[-1] < self.most:
+            sizes.append(min(GROWTH * sizes[-1], self.most))
+        for reached in range(2, len(sizes)):
+            before, last = sizes[reached - 2 : reached]
+            if self._fastest(last) >= GAIN * self._fastest(before):
+                return sizes[:reached]
+        return sizes
+
+    def halve(self, rows: int) -> None:
+        """Ask for half of so many from now on: they did not fit where the model lives."""
+        self.most, self.told = min(self.size(), max(1, rows // 2)), True
+
+    def within(self, seconds: float, most: int) -> int:
+        """Rows that can be asked for in some seconds, by the latest call; `most` if unknown."""
+        if not self.seconds_a_row:
+            return most
+        return int(min(most, max(1.0, seconds / self.seconds_a_row)))
+
+    def _fastest(self, size: int) -> float:
+        return min(self.times.get(size, (np.inf,)))
+
+
+class Question(NamedTuple):
+    """Who is asked, about what, how fast, and on which device if not in main memory."""
+
+    model: Model
+    region: Region
+    pace: Pace
+    device: str | None = None
+    turn: AbstractContextManager[Any] = nullcontext()
+
+    @property
+    def queued(self) -> bool:
+        """Whether the device takes calls in advance and answers them in order."""
+        return self.device is not None and self.device.startswith("cuda")
+
+    def in_lanes(self) -> tuple[Question, Map]:
+        """The same question to be asked from several lanes, and what runs them."""
+        if not self.queued:
+            return self, map
+        lanes = Lanes(self.device)
+        return self._replace(model=Relay(self.model, lanes), turn=lanes.turn), lanes
+
+
+def question_about(
+    model: Model, region: Region, told: int | None = None, each: int = 1
+) -> tuple[Question, int]:
+    """Whom to ask and how fast, and how many points to build at once.
+
+    Calls are of the size we are told, or the model asks for, or that prove best. A device of its
+    own gets large ones, always of the same size, because some compile anew for every other: a
+    multiple of `each`, the points that belong together.
+    """
+    size = told or model.batch_size
+    where = _device(model, region)
+    if where is None:
+        room = told or max(64, min(LARGEST_CALL, CHUNK_BYTES // (8 * region.dimension)))
+        least = min(SMALLEST_CALL, max(8, SMALLEST_NUMBERS // region.dimension))
+        pace = Pace(room, least=least) if size is None else Pace(size, told=True)
+        return Question(model, region, pace), room
+    wanted = max(DEVICE_CALL, min(LARGEST_CALL, DEVICE_CALL_BYTES // (4 * region.dimension)))
+    call = size or max(1, wanted // each) * each
+    room = told or max(1, DEVICE_BYTES // (4 * region.dimension * call)) * call
+    return Question(model, region, Pace(call, told=True), where), room
+
+
+def _device(model: Model, region: Region) -> str | None:
+    """Where points are built, if not in main memory."""
+    one = region.values[:1]
+    # A table's columns are put together on the host, whatever the model.
+    placed = one if region.is_table else model.place(one)
+    return str(placed.device) if is_torch_array(placed) and str(placed.device) != "cpu" else None
+
+
+def answers(question: Question, points: Array, rows: Integers) -> Floats:
+    """The model's outputs for points (rows, each, n): checked, (rows, each, columns)."""
+    return host(answers_there(question, points, rows))
+
+
+def answers_there(question: Question, points: Array, rows: Integers) -> Array:
+    """The same outputs, left on a device that takes calls in advance: a network's thousand
+    columns are soon reduced to a few, and only those need to come home.
+    """
+    outputs, bad = answers_so_far(question, points, rows)
+    if bad.any():
+        raise not_finite(rows[bad])
+    return outputs
+
+
+def not_finite(rows: Integers) -> OutputError:
+    """The error that names rows at or near which a model gave no number."""
+    every = np.unique(rows).tolist()
+    problem = OutputError(
+        f"the model gave NaN or infinity at or near rows {listed(every, 10)}: leave them out "
+        "(error.rows has all of them), or give bounds= so that their neighbours stay legal"
+    )
+    problem.rows = every
+    return problem
+
+
+def answers_so_far(question: Question, points: Array, rows: Integers) -> tuple[Array, Flags]:
+    """The same outputs with 0 where the model gave no number, and which rows that is, (rows,)."""
+    many, each, dimension = points.shape
+    flat, owners = points.reshape((many * each, dimension)), np.repeat(rows, each)
+    begun = time.perf_counter()
+    found = (_gathered if question.queued else _collected)(question, flat, owners)
+    outputs = found.reshape((many, each, -1))
+    xp = array_namespace(outputs)
+    # One pass without an array of flags: a sum is finite unless something in it is not.
+    finite = bool(xp.isfinite(xp.sum(outputs)))
+    if question.queued:
+        question.pace.record(len(flat), time.perf_counter() - begun)
+    if finite:
+        return outputs, np.zeros(many, dtype=bool)
+    bad = np.asarray(~np.isfinite(host(outputs)).all(axis=(1, 2)))
+    return xp.where(xp.isfinite(outputs), outputs, xp.zeros_like(outputs)), bad
+
+
+def _gathered(question: Question, points: Array, rows: Integers) -> Array:
+    """All answers in one array on the device, which gets every call before the first is done."""
+    xp, where = array_namespace(points), device(points)
+    found: list[Array] = []
+    with question.turn:
+        start = 0
+        while start < len(points):
+            call = _asked(question, points, rows, start)
+            answer = _shaped(call.answer, call.stop - call.start)
+            if found and answer.shape[1:] != found[0].shape[1:]:
+                raise _unlike(answer, found[0])
+            found.append(xp.asarray(answer, dtype=xp.float64, device=where))
+            start = call.stop
+    return xp.concat(found)
+
+
+class Call(NamedTuple):
+    """Rows `start` to `stop`, asked for at a time; a device may still be working on the answer."""
+
+    start: int
+    stop: int
+    answer: Array
+    begun: float
+
+
+def _collected(question: Question, points: Array, rows: Integers) -> Floats:
+    """All answers in one array.
+
+    Each call's answer is copied and let go before the next call: answers kept one by one would
+    lie between the blocks of memory that a network takes and gives back at every call, so that
+    it would find other, colder ones each time.
+    """
+    outputs: Floats | None = None
+    start = 0
+    while start < len(points):
+        call = _asked(question, points, rows, start)
+        answer = _shaped(on_host(call.answer), call.stop - start)
+        question.pace.record(len(answer), time.perf_counter() - call.begun)
+        if outputs is None:
+            outputs = np.empty((len(points), *answer.shape[1:]))
+        elif answer.shape[1:] != outputs.shape[1:]:
+            raise _unlike(answer, outputs)
+        outputs[start : call.stop] = answer
+        start = call.stop
+        del answer, call
+    assert outputs is not None
+    return outputs
+
+
+def _asked(question: Question, points: Array, rows: Integers, start: int) -> Call:
+    """One call; of half as many rows, and half of those, where the device has no room."""
+    pace, tried = question.pace, 0
+    while True:
+        stop = min(start + pace.size(), len(points))
+        whole = question.region.restored(points[start:stop], rows[start:stop])
+        begun = time.perf_counter()
+        try:
+            call = Call(start, stop, question.model(whole), begun)
+        except DeviceFull:
+            if stop - start == 1:
+                raise
+            tried = tried or stop - start
+            pace.halve(stop - start)
+            continue
+        except AnharmonicError:
+            raise
+        except Exception as problem:
+            about = np.unique(rows[start:stop]).tolist()
+            raise MeasurementStopped.because(problem, about) from problem
+        if tried:
+            warnings.warn(
+                f"a call of {tried:,} rows did not fit on the device: going on with "
+                f"{pace.size():,} (batch_size={pace.size()} starts with that)",
+                stacklevel=2,
+            )
+        return call
+
+
+def _shaped(outputs: Array, wanted: int) -> Array:
+    """One row of numbers for each point, or an error that says what came instead."""
+    if outputs.ndim == 0 or outputs.shape[0] != wanted:
+        raise OutputError(
+            f"the model was asked for {wanted} rows and gave shape {tuple(outputs.shape)}: "
+            "it must return one row of outputs for each point"
+        )
+    return outputs
+
+
+def _unlike(later: Array, earlier: Array) -> OutputError:
+    return OutputError(
+        f"the model gave rows of shape {tuple(later.shape[1:])} after rows of shape "
+        f"{tuple(earlier.shape[1:])}: it must answer every point alike"
+    )
+
+
+def on_host(answer: Array) -> Floats:
+    """Numbers in main memory, as precise as they came: what keeps them makes them float64."""
+    try:
+        if is_torch_array(answer):
+            tensor = to_device(answer.detach(), "cpu")
+            # numpy knows no bfloat16.
+            answer = tensor.numpy() if tensor.element_size() >= 4 else tensor.double().numpy()
+        array = np.asarray(answer)
+        return array if array.dtype.kind in "fiub" else array.astype(np.float64)
+    except (TypeError, ValueError) as problem:
+        raise OutputError(
+            "the model's answers are not numbers: choose what to measure with output=, "
+            "for text labels output='onehot' and classes=[…]"
+        ) from problem

@@ -1,0 +1,66 @@
+"""Whether two measurements were made at the same points."""
+
+from __future__ import annotations
+
+import json
+from hashlib import blake2b
+
+import numpy as np
+from array_api_compat import array_namespace, device
+
+from anharmonic._core.protocols import Array, Floats
+from anharmonic.regions import Region, host
+
+__all__ = ["fingerprint"]
+
+NUMBERS = 1 << 20
+"""How many are taken at a time: few enough to need little room."""
+
+
+def fingerprint(region: Region, units: Floats) -> str:
+    """A short text that is the same for the same points, moved in the same columns and units.
+
+    Columns that stay count by name, in whatever order and type they came.
+
+    >>> import numpy as np
+    >>> from anharmonic.regions import points
+    >>> one, other = points([[1.0, 2.0]]), points(np.array([[1.0, 2.0]], dtype=np.float32))
+    >>> fingerprint(one, np.ones(2)) == fingerprint(other, np.ones(2))
+    True
+    """
+    still = sorted(region.still)
+    digest = blake2b(json.dumps([region.columns, still]).encode(), digest_size=16)
+    digest.update(np.asarray(units, dtype="<f8").tobytes())
+    digest.update(str(_checksum(region.values)).encode())
+    for name in still:
+        digest.update("\x1f".join(_texts(region, name)).encode())
+    return digest.hexdigest()
+
+
+def _checksum(values: Array) -> int:
+    """A number that any change of the values changes, reckoned where they are.
+
+    Sums of products in whole numbers that may overflow: the same in any order, so on any device.
+    """
+    xp = array_namespace(values)
+    many, width = values.shape
+    odd = np.random.default_rng(0).integers(1 << 62, size=width, dtype=np.int64) * 2 + 1
+    weights = xp.asarray(odd, device=device(values))
+    total = xp.zeros(1, dtype=xp.int64, device=device(values))
+    step = max(1, NUMBERS // width)
+    for start in range(0, many, step):
+        # 0 and −0 are the same number and differ in a bit; a sum makes them one.
+        chunk = xp.astype(values[start : start + step], xp.float64) + 0.0
+        bits = chunk.view(xp.int64)
+        # Whole numbers have zeros in their lower halves, where products keep apart what differs.
+        rows = xp.sum((bits ^ (bits >> 32)) * weights, axis=1)
+        rows = (rows ^ (rows >> 29)) * 0x1F85E9EF5BB13A2D
+        place = xp.arange(start, start + len(rows), dtype=xp.int64, device=device(values))
+        total = total + xp.sum(rows * (2 * place + 1))
+    return int(total[0])
+
+
+def _texts(region: Region, name: str) -> list[str]:
+    if region.is_table:
+        return [str(each) for each in region.source[name].to_list()]
+    return [str(each) for each in host(region.source[:, region.names.index(name)]).tolist()]

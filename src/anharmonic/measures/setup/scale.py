@@ -1,0 +1,200 @@
+"""How far a step is: one unit for each feature, and a radius that is small among the data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+import numpy as np
+from array_api_compat import array_namespace
+from numpy.typing import ArrayLike
+
+from anharmonic._core.columns import is_index, shown
+from anharmonic._core.protocols import Array, Floats
+from anharmonic._core.randomness import generator
+from anharmonic.errors import PointsError, SettingsError
+from anharmonic.models.inputs import Inputs
+from anharmonic.regions import Region, as_region, host, require_finite
+
+__all__ = ["limits", "nearest_distance", "radius_of", "read_columns", "scaled"]
+
+FRACTION = 1.0
+"""Of the median distance to the nearest neighbour: what told overfit models best in the study."""
+TREE_DIMENSIONS = 15
+ASKED, AMONG = 100, 20_000
+
+
+def scaled(
+    region: Region, scale: ArrayLike | str | None, reference: Any, models: Sequence[Any] = ()
+) -> tuple[Region, Floats, Region]:
+    """What moves of the region, a unit for each such column, and the reference.
+
+    Columns that none of the `models` reads stay, where these know, and so do constant ones.
+    "auto" takes the standard deviation in the reference data (the points themselves where
+    none are given); an image or a grid is in one unit already; None keeps raw units.
+    """
+    region = _read_by(region, models)
+    require_finite(region, "points")
+    known = region
+    if reference is not None:
+        known = _alike(as_region(reference), region)
+        require_finite(known, "reference")
+    if scale is None or (isinstance(scale, str) and scale == "auto" and region.one_unit):
+        return region, np.ones(region.dimension), known
+    if isinstance(scale, str):
+        if scale != "auto":
+            raise SettingsError(f'scale {scale!r}: give "auto", None (raw units) or numbers')
+        return _by_spread(region, known)
+    units = np.asarray(scale, dtype=np.float64)
+    if units.shape not in ((), (1,), (region.dimension,)):
+        raise SettingsError(
+            f"scale has the shape {units.shape} and {region.dimension} columns move "
+            f"({shown(region.columns)}): give one number, or one for each of these"
+        )
+    units = np.broadcast_to(units, (region.dimension,)).copy()
+    if not (np.isfinite(units).all() and (units > 0).all()):
+        raise SettingsError("scale must be positive and finite: hold a column still instead of 0")
+    return region, units, known
+
+
+def read_columns(region: Region, models: Sequence[Any]) -> set[str] | None:
+    """The columns of a table that any of the models reads, where all of them know."""
+    known = [getattr(model, "inputs", None) for model in models]
+    inputs = [each for each in known if isinstance(each, Inputs)]
+    if not (region.is_table and inputs) or len(inputs) < len(known):
+        return None
+    return {name for each in inputs for name in each.read(region.source)}
+
+
+def _read_by(region: Region, models: Sequence[Any]) -> Region:
+    """The region with what the models read moving, unless somebody has said what moves."""
+    if not (region.settled or region.kind == "grid"):
+        read = read_columns(region, models)
+        if read is not None:
+            # An index that a model was fitted to is still the number of a row.
+            moving = [name for name in region.numeric if name in read and not is_index(name)]
+            region = region.along(moving)
+        region = replace(region, settled=bool(models))
+    if not region.dimension:
+        raise PointsError(
+            f"no column can move ({shown(region.still)} stay): numbers that the model reads are "
+            "needed, or name some in moving= (--moving)"
+        )
+    return region
+
+
+def _alike(known: Region, region: Region) -> Region:
+    """The reference, with the same columns moving as in the region."""
+    there = known.columns if not known.still else known.numeric
+    missing = [name for name in region.columns if name not in there]
+    if missing or (not known.is_table and len(known.names) != len(region.names)):
+        raise PointsError(
+            f"the reference has columns {shown(there) or 'none'} and the points move along "
+            f"{shown(region.columns)}: give both the same numeric columns"
+        )
+    return replace(known.along(region.columns), settled=region.settled)
+
+
+def _by_spread(region: Region, known: Region) -> tuple[Region, Floats, Region]:
+    spread = host(known.values).std(axis=0)
+    # Rounding leaves a trace of spread in a constant column; a thousandth of a millionth of
+    # its size is no spread.
+    constant = spread <= 1e-12 * np.abs(host(known.values[:1])[0])
+    if constant.all():
+        what = "one point" if len(known) == 1 else "every column is constant"
+        raise PointsError(
+            f"{what}: no scale can be taken from that. Pass reference=<data the model knows>, "
+            "or scale=None and a radius in the features' own units"
+        )
+    still = [name for name, flat in zip(region.columns, constant, strict=True) if flat]
+    return region.holding(still), spread[~constant], known.holding(still)
+
+
+def radius_of(
+    radius: float | str, known: Region, units: Floats, seed: int
+) -> tuple[float, float | None]:
+    """The radius in scaled units, and the nearest-neighbour distance it was taken from."""
+    if isinstance(radius, str):
+        if radius != "auto":
+            raise SettingsError(f'radius {radius!r}: give a number or "auto"')
+        if known.kind == "grid":
+            raise SettingsError(
+                "on a grid the distance between points says nothing about the data: "
+                "give a radius, or reference=<data>"
+            )
+        distance = nearest_distance(known.values, units, seed)
+        return FRACTION * distance, distance
+    number = float(radius)
+    if not (np.isfinite(number) and number > 0):
+        raise SettingsError(f'the radius must be positive and finite, got {radius!r}: try "auto"')
+    return number, None
+
+
+def nearest_distance(values: Array, units: Floats, seed: int = 0) -> float:
+    """Median over points of the distance, in units, to the nearest one that differs.
+
+    The neighbour is exact among up to 200,000 points in a few dimensions, among 20,000 in more;
+    the median is that of 400 or 100 points.
+    """
+    random = generator(seed, 8)
+    few = len(units) <= TREE_DIMENSIONS
+    among = host(_some(values, 10 * AMONG if few else AMONG, random)) / units
+    asked = _some(among, 4 * ASKED if few else ASKED, random)
+    nearest = _by_tree(asked, among) if few else _by_all(asked, among)
+    if not np.isfinite(nearest).all():
+        raise PointsError(
+            "no two points differ, so there is no distance to take a radius from: "
+            "give a radius, or reference=<data>"
+        )
+    return float(np.median(nearest))
+
+
+def _by_tree(asked: Floats, among: Floats) -> Floats:
+    """Distance of each point to the nearest that differs; infinite where none does."""
+    from scipy.spatial import KDTree
+
+    # The first neighbour is the point itself.
+    nearest = KDTree(among).query(asked, k=2)[0][:, 1]
+    if (nearest == 0).any():
+        # Copies of a point are no neighbours of it, however many there are.
+        nearest = KDTree(np.unique(among, axis=0)).query(asked, k=2)[0][:, 1]
+    return cast(Floats, nearest)
+
+
+def _by_all(asked: Floats, among: Floats) -> Floats:
+    """The same where trees are of no use: in many dimensions."""
+    from scipy.spatial.distance import cdist
+
+    squares = cdist(asked, among, "sqeuclidean")
+    squares[squares == 0] = np.inf
+    return cast(Floats, np.sqrt(squares.min(axis=1)))
+
+
+def _some(values: Array, count: int, random: np.random.Generator) -> Array:
+    if len(values) <= count:
+        return values
+    return values[np.sort(random.choice(len(values), count, replace=False))]
+
+
+def limits(bounds: Any, region: Region) -> tuple[Floats, Floats] | None:
+    """Lower and upper bounds for each moving column."""
+    if bounds is None:
+        return None
+    try:
+        low, high = bounds
+        lower = np.broadcast_to(np.asarray(low, dtype=np.float64), (region.dimension,))
+        upper = np.broadcast_to(np.asarray(high, dtype=np.float64), (region.dimension,))
+    except (TypeError, ValueError) as problem:
+        raise SettingsError(
+            "bounds are (low, high): numbers, or one for each column that moves"
+        ) from problem
+    if not (lower < upper).all():
+        raise SettingsError(f"every lower bound must be below its upper bound, got {bounds!r}")
+    xp = array_namespace(region.values)
+    least, most = (host(extreme(region.values, axis=0)) for extreme in (xp.min, xp.max))
+    if (least < lower).any() or (most > upper).any():
+        outside = (host(region.values) < lower) | (host(region.values) > upper)
+        rows = np.flatnonzero(outside.any(axis=1))
+        raise PointsError(f"row {rows[0]} lies outside the bounds already: widen them or drop it")
+    return lower, upper

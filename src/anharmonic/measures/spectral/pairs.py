@@ -1,0 +1,164 @@
+"""Inputs and outputs side by side, checked, every distinct pair of them once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import narwhals.stable.v1 as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from anharmonic._core.columns import is_index
+from anharmonic._core.protocols import Floats, Integers
+from anharmonic._core.randomness import generator
+from anharmonic.errors import OutputError, PointsError, listed
+from anharmonic.measures.setup.batching import answers, question_about
+from anharmonic.measures.setup.scale import scaled
+from anharmonic.models import as_model
+from anharmonic.regions import Region, as_region, host
+
+__all__ = ["Pairs", "crowded", "is_data", "paired"]
+
+KEYED = 2**18
+LABELS = 20
+"""More different outputs than this are hardly labels."""
+MIXED = np.uint64(32)
+"""High bits, where floats differ, must reach the low ones: a product moves bits up only."""
+
+
+class Pairs(NamedTuple):
+    """Distinct rows: inputs (nodes, n) and, by model, outputs (nodes, columns).
+
+    `rows` (nodes,) says where each stands first among the points and `nodes` (points,) which of
+    them a point is. A copy of a point with the same outputs says nothing new of the model.
+    `units` (n,) are those of the inputs, None where they are raw.
+    """
+
+    inputs: Floats
+    outputs: dict[str, Floats]
+    rows: Integers
+    nodes: Integers
+    queries: int
+    columns: tuple[str, ...]
+    still: tuple[str, ...]
+    units: Floats | None = None
+
+
+def is_data(thing: Any) -> bool:
+    """Whether something is points rather than a model."""
+    if isinstance(thing, (Region, list, tuple)) or hasattr(thing, "__array__"):
+        return True
+    return isinstance(nw.from_native(thing, eager_only=True, pass_through=True), nw.DataFrame)
+
+
+def paired(points: Any, sources: Mapping[str, Any], scale: Any, output: Any = None) -> Pairs:
+    """Points, and for every name its outputs: an array of them, or a model that is asked."""
+    whole = as_region(points)
+    asked = [as_model(source) for source in sources.values() if not is_data(source)]
+    region, units, _ = scaled(whole, scale, None, asked)
+    inputs = _as_precise(region.values)
+    raw = not (units != 1).any()
+    if not raw:
+        inputs = inputs / units
+    found, queries = {}, 0
+    for name, source in sources.items():
+        if is_data(source):
+            found[name] = _recorded(source, len(inputs), name)
+        else:
+            found[name] = _asked(source, whole, output)
+            queries += len(inputs)
+    rows, nodes = _distinct([inputs, *found.values()])
+    if len(rows) < len(inputs):
+        inputs, found = inputs[rows], {name: outputs[rows] for name, outputs in found.items()}
+    kept = None if raw else host(units)
+    return Pairs(inputs, found, rows, nodes, queries, region.columns, region.still, kept)
+
+
+def _as_precise(values: Any) -> Floats:
+    """Values in main memory; single precision stays so, which halves the memory of the largest
+    array there is. Distances between its numbers are computed in double precision all the same.
+    """
+    single = isinstance(values, np.ndarray) and values.dtype == np.float32
+    return values if single else host(values)
+
+
+def _recorded(source: Any, wanted: int, name: str) -> Floats:
+    table = nw.from_native(source, eager_only=True, pass_through=True)
+    try:
+        if isinstance(table, nw.DataFrame):
+            source = table.drop([each for each in table.columns if is_index(each)]).to_numpy()
+        outputs = host(source)
+    except (TypeError, ValueError) as problem:
+        raise OutputError(f"the outputs of {name} are not numbers: give logits") from problem
+    if outputs.ndim == 0 or len(outputs) != wanted:
+        raise PointsError(
+            f"{wanted} rows of inputs and outputs of shape {outputs.shape}: give one row of "
+            "outputs for each input"
+        )
+    outputs = outputs.reshape(wanted, -1)
+    bad = np.flatnonzero(~np.isfinite(outputs).all(axis=1)).tolist()
+    if bad:
+        raise OutputError(f"NaN or infinity in the outputs' rows {listed(bad)}: leave them out")
+    return outputs
+
+
+def _asked(source: Any, region: Region, output: Any) -> Floats:
+    model = as_model(source, output=output)
+    question, _ = question_about(model, region)
+    values = model.place(region.values[:, None, :])
+    return answers(question, values, np.arange(len(region)))[:, 0, :]
+
+
+def _distinct(arrays: list[Floats]) -> tuple[Integers, Integers]:
+    """Where each distinct row stands first, and which of those every row equals."""
+    keys = _keys(arrays)
+    _, first, groups = np.unique(keys, return_index=True, return_inverse=True)
+    # A key of 64 bits can be shared by chance: then compare whole rows, slowly.
+    copies = np.flatnonzero(first[groups] != np.arange(len(keys)))
+    if any((each[copies] != each[first[groups[copies]]]).any() for each in arrays):
+        whole = np.concatenate(arrays, axis=1)
+        _, first, groups = np.unique(whole, axis=0, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    place = np.empty(len(first), dtype=np.int64)
+    place[order] = np.arange(len(first))
+    return first[order], place[groups.ravel()]
+
+
+def _keys(arrays: list[Floats]) -> NDArray[np.uint64]:
+    """A number for each row, equal for equal rows: its bits times odd numbers, summed."""
+    keys = np.zeros(len(arrays[0]), dtype=np.uint64)
+    for place, each in enumerate(arrays):
+        width = each.shape[1]
+        odd = generator(place, 28).integers(2**63, size=width, dtype=np.uint64) * 2 + 1
+        for start in range(0, len(each), step := max(1, KEYED // width)):
+            # Adding 0 turns -0 into 0, so that equal numbers have equal bits.
+            bits = np.add(each[start : start + step], 0.0, dtype=np.float64).view(np.uint64)
+            keys[start : start + step] += ((bits ^ (bits >> MIXED)) * odd).sum(axis=1)
+    return keys
+
+
+def crowded(points: Floats, neighbours: int, what: str) -> float:
+    """Share of rows with more exact copies than neighbours; an error where most are.
+
+    Their neighbours are then an arbitrary choice, so the graph would be one.
+    """
+    places, groups = _distinct([points])
+    sizes = np.bincount(groups)
+    if len(places) == 1:
+        raise PointsError(f"all {what} are equal, so there is nothing to measure: check them")
+    share = float((sizes[groups] > neighbours + 1).mean())
+    if share > 0.5:
+        raise PointsError(
+            f"the {what} take {len(places):,} values in {len(points):,} rows, and {share:.0%} of "
+            f"the rows have more than {neighbours} exact copies: which are neighbours would be "
+            f"chance. {_finer(len(places))}, drop copies, or raise neighbours"
+        )
+    return share
+
+
+def _finer(values: int) -> str:
+    """What to give instead of outputs of few different values."""
+    if values > LABELS:
+        return "Probabilities of trees come in steps: give finer ones (more trees, or calibrated)"
+    return "Give logits or probabilities rather than labels"

@@ -1,0 +1,250 @@
+"""SpadeScores: a model's score, its points' and its edges', and what they depend on."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from anharmonic._core import tables
+from anharmonic._core.columns import told
+from anharmonic._core.estimate import Estimate
+from anharmonic._core.protocols import Floats, Integers
+from anharmonic._core.statistics import Moments, half_widths
+from anharmonic.errors import SettingsError
+from anharmonic.measures.spectral.graph import Graph
+
+__all__ = ["SpadeScores", "guide"]
+
+
+@dataclass(frozen=True, repr=False)
+class SpadeScores:
+    """How much a model stretches the graph of its inputs.
+
+    - `score`: λ_max of L_X v = λ L_Y v; larger is less robust. Only scores at equal points and
+      neighbours compare. `interval` is from `blocks`.
+    - `values` (points,): a point's mean score over its edges in the input graph; NaN where
+      it was left out (`components="largest"`).
+    - `edges` (edges, 2), `edge_values` (edges,): the input graph's, as row numbers.
+    - `eigenvalues` (rank,), `vectors` (points, rank): vᵀ L_Y v = 1.
+    - `output_edges`: the output graph's, joints included.
+    - `blocks` (blocks,): scores of disjoint random blocks of `settings["block_size"]` points.
+    - `settings`: also components, edges added, recall, and seconds for each stage.
+    """
+
+    values: Floats
+    edges: Integers
+    edge_values: Floats
+    eigenvalues: Floats
+    vectors: Floats
+    output_edges: Integers
+    blocks: Floats
+    queries: int
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def score(self) -> float:
+        """λ_max: the model's score."""
+        return float(self.eigenvalues[0])
+
+    @property
+    def error(self) -> float:
+        """Standard error of the score: its size times the spread of the blocks' logarithms.
+
+        The score grows with the number of points, so blocks do not estimate it, and resampling
+        with replacement would make copies that are each other's neighbours. But blocks are
+        independent, and the spread of their logarithms is that of a new sample of their size;
+        a larger sample, such as all points, was never seen to spread more.
+        """
+        if len(self.blocks) < 2:
+            return float("nan")
+        return self.score * float(np.log(self.blocks).std(ddof=1))
+
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        """Interval for the score of as many new points; NaN where there were too few for blocks."""
+        reach = float(half_widths(self.error / self.score, len(self.blocks), level))
+        return self.score * float(np.exp(-reach)), self.score * float(np.exp(reach))
+
+    @property
+    def growth(self) -> Estimate:
+        """The power of the number of points with which the score grows, from blocks to all."""
+        if len(self.blocks) < 2:
+            return Estimate(float("nan"), float("nan"))
+        lengths = np.log(self.settings["nodes"] / self.settings["block_size"])
+        logarithms = Moments.of(np.log(self.blocks))
+        rise = np.log(self.score) - float(logarithms.mean)
+        # The score's own spread and that of the blocks' mean.
+        spread = np.sqrt(float(logarithms.variance) + float(logarithms.error) ** 2)
+        # Equal scores differ by rounding.
+        return Estimate(*(round(float(each / lengths), 9) for each in (rise, spread)))
+
+    def worst(self, count: int = 10) -> Integers:
+        """Rows of the largest node scores, the largest first."""
+        known = np.where(np.isfinite(self.values), self.values, -np.inf)
+        order = np.argsort(-known, kind="stable")[:count]
+        return order[np.isfinite(known[order])].astype(np.int64)
+
+    def graphs(self) -> tuple[Graph, Graph, Integers]:
+        """The input and output graphs on the rows that were scored, and those rows."""
+        rows = np.unique(self.output_edges)
+        size = len(self)
+        inputs, outputs = (Graph(size, edges) for edges in (self.edges, self.output_edges))
+        return inputs.among(rows), outputs.among(rows), rows
+
+    def summary(self) -> dict[str, Any]:
+        """The headline as plain numbers, ready for JSON."""
+        return {
+            "metric": "spade",
+            "points": len(self),
+            "score": self.score,
+            "error": self.error,
+            "interval95": list(self.interval()),
+            "growth": list(self.growth),
+            "eigenvalues": self.eigenvalues.tolist(),
+            "blocks": self.blocks.tolist(),
+            "queries": self.queries,
+            "settings": self.settings,
+        }
+
+    def __repr__(self) -> str:
+        known = self.settings
+        return (
+            f"<spade {Estimate(self.score, self.error)} over {len(self):,} points, "
+            f"{known['neighbours']} neighbours{_repairs(known)}, {self.queries:,} queries>"
+        )
+
+    def _repr_html_(self) -> str:
+        return tables.facts(self.facts())
+
+    def facts(self) -> dict[str, str]:
+        """What a reader must know beside the score, in words."""
+        known = self.settings
+        low, high = self.interval()
+        looked = told(known)
+        found = {
+            "SPADE score": str(Estimate(self.score, self.error)),
+            "95% interval": f"{low:.4g} … {high:.4g}" if np.isfinite(low) else "too few points",
+            "points": f"{len(self):,} ({known['copies']:,} copies)",
+            "neighbours": f"{known['neighbours']} (recall {known['recall']['inputs']:.4f} of "
+            f"inputs, {known['recall']['outputs']:.4f} of outputs)",
+            "components": f"{known['input_parts']:,} of inputs, {known['output_parts']:,} of "
+            f"outputs, {known['edges_torn']:,} input edges between those, "
+            f"{known['edges_added']:,} edges added",
+            **({"looked at": looked["moved"], "left out": looked["held"]} if looked else {}),
+        }
+        if len(self.blocks) > 1:
+            found["grows with points to the power"] = str(self.growth)
+        if known["tied"]:
+            found["outputs with more copies than neighbours"] = f"{known['tied']:.1%}"
+        equal = known.get("ties", {})
+        if any(equal.values()):
+            found["last neighbour chosen by row order"] = (
+                f"{equal['inputs']:.1%} of inputs, {equal['outputs']:.1%} of outputs: "
+                "others are as near"
+            )
+        if known.get("same"):
+            found["outputs"] = "are the inputs themselves, which scores 1 whatever they are"
+        found["queries"] = f"{self.queries:,}"
+        found["seconds"] = f"{sum(known['seconds'].values()):.1f}"
+        return found
+
+    def to_arrow(self) -> Any:
+        """The points as a pyarrow Table: value, vector, and edges to later rows."""
+        size = len(self)
+        columns = {
+            "value": self.values,
+            "vector": self.vectors,
+            "neighbours": _listed(self.edges, size, self.edges[:, 1]),
+            "edge_values": _listed(self.edges, size, self.edge_values),
+            "output_neighbours": _listed(self.output_edges, size, self.output_edges[:, 1]),
+        }
+        about = {
+            "holds": "SPADE scores",
+            "eigenvalues": self.eigenvalues.tolist(),
+            "blocks": self.blocks.tolist(),
+            "queries": self.queries,
+            "settings": self.settings,
+        }
+        return tables.arrow(columns, about)
+
+    def to_frame(self, backend: tables.Backend | None = None) -> Any:
+        """One row a point, as the first installed of pandas, polars and pyarrow, or as told."""
+        return tables.frame(self.to_arrow(), backend)
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write Parquet, whole or not at all."""
+        return tables.save(self.to_arrow(), path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> SpadeScores:
+        """Read what `save` wrote."""
+        table, about = tables.load(path, "SPADE scores", "SpadeScores.save or spade --out")
+        edges, edge_values = _pairs(table["neighbours"]), _flat(table["edge_values"])
+        eigenvalues = np.array(about["eigenvalues"])
+        return cls(
+            values=tables.column(table, "value"),
+            edges=edges,
+            edge_values=edge_values,
+            eigenvalues=eigenvalues,
+            vectors=tables.column(table, "vector"),
+            output_edges=_pairs(table["output_neighbours"]),
+            blocks=np.array(about["blocks"]),
+            queries=about["queries"],
+            settings=about["settings"],
+        )
+
+
+def _repairs(known: dict[str, Any]) -> str:
+    if known["output_parts"] == 1:
+        return ""
+    crossed = f"{known['output_parts']:,} output components, {known['edges_torn']:,} input edges"
+    if known["components"] == "join":
+        joints = f"joined by {known['edges_added']:,} edges, which the score measures"
+        return f", {crossed} between them, {joints}"
+    which = "each" if known["components"] == "each" else "the largest"
+    return f", {which} of {crossed} between them left out"
+
+
+def _listed(edges: Integers, size: int, values: Any) -> Any:
+    """Values of edges as one list for each lower end; edges are sorted."""
+    import pyarrow as pa
+
+    offsets = np.searchsorted(edges[:, 0], np.arange(size + 1)).astype(np.int32)
+    return pa.ListArray.from_arrays(pa.array(offsets), pa.array(values))
+
+
+def _flat(column: Any) -> Any:
+    return np.array(column.combine_chunks().flatten().to_numpy(zero_copy_only=False))
+
+
+def _pairs(column: Any) -> Integers:
+    whole = column.combine_chunks()
+    counts = np.asarray(whole.value_lengths().to_numpy(zero_copy_only=False), dtype=np.int64)
+    return np.stack([np.repeat(np.arange(len(counts)), counts), _flat(column)], axis=1)
+
+
+def guide(scores: SpadeScores, count: int = 100, *, apart: bool = False) -> Integers:
+    """The most fragile points, as row numbers, for tests, labels or training.
+
+    Neighbours share edges and so scores; `apart` leaves out neighbours of points chosen before.
+    """
+    if count < 1:
+        raise SettingsError(f"{count} points: give 1 or more")
+    order = scores.worst(len(scores))
+    if not apart:
+        return order[:count]
+    adjacency = Graph(len(scores), scores.edges).adjacency
+    barred, chosen = np.zeros(len(scores), dtype=bool), []
+    for row in order.tolist():
+        if not barred[row]:
+            chosen.append(row)
+            barred[adjacency.indices[adjacency.indptr[row] : adjacency.indptr[row + 1]]] = True
+        if len(chosen) == count:
+            break
+    return np.array(chosen, dtype=np.int64)

@@ -1,0 +1,289 @@
+"""`Monitor`: a model's scores on a stream, watched for drift without labels."""
+
+from __future__ import annotations
+
+import os
+import time
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal, Unpack
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anharmonic._core import tables
+from anharmonic._core.estimate import Estimate
+from anharmonic._core.protocols import Floats
+from anharmonic._core.reductions import Reduction
+from anharmonic.errors import SettingsError
+from anharmonic.monitor import storing
+from anharmonic.monitor.alarms import Alarm, Observation, points_per_alarm
+from anharmonic.monitor.allowance import Allowance
+from anharmonic.monitor.channels import Channel, DetectorFactory
+from anharmonic.monitor.culprits import Culprits, culprits_of, usual_shares
+from anharmonic.monitor.evidence_tracker import Weighing, fitted_channels
+from anharmonic.monitor.memorising import memorised
+from anharmonic.monitor.rows import (
+    Segmenting,
+    count_of,
+    rows_of,
+    segments_of,
+    taken,
+    unusable,
+)
+from anharmonic.monitor.scorer import Sight, Watch, Watched, chosen_watch, settled
+from anharmonic.monitor.windows import WindowArguments, Windows, windows_of
+
+__all__ = ["Monitor"]
+
+Reasons = Sequence[str] | NDArray[Any] | None
+
+
+class Monitor(Weighing):
+    """Watches what a model does on a stream of points; labels are never needed.
+
+    - `reference`: points from a quiet time, in their own order if they have one. Not those that
+      the model was trained on: it is surer of these, so that all traffic looks like a change. By
+      name, `quiet` says the same.
+    - `watch`: "gamma", "flip" (the chance that 25 random steps change the decision),
+      "confidence", "margin", a function from points to numbers, several of these, or a
+      mapping of names to them. Each has evidence of its own.
+    - `false_alarms`: how many are allowed, among scored points: "1 per 100000" means that
+      P(alarm within T scored points) ≤ T/100000 while nothing changes, with everything that
+      is watched taken together. It rests on bounds from the reference: all of them hold
+      together with `confidence`.
+    - `promise`: where the reference's own order shows that scores depend on each other over more
+      than it can speak for, no rate can be promised. That is an error, which says how many points
+      are needed; False goes on without, and says so in `promise`, in `repr` and with each alarm.
+    - `segment`: a column, or a function from points to labels. Segments share one allowance,
+      all traffic has another.
+    - `score`: how much is scored: a fraction, "5000 queries per second", "20% of the time".
+    - `directions`: the most neighbours asked for around a point. `moving`: numeric columns that
+      may move, all if not told. `block`: scores averaged
+      before each bet, "auto" by the reference's own autocorrelation, at least 1.
+    - `detector`: "evidence", or a function from the reference's scores to anything with
+      `update(value) -> bool`, such as `monitor.river("ADWIN")`.
+    - `memory`: the latest scored points kept for `culprits`.
+
+    Other arguments are `gamma`'s.
+
+    >>> random = np.random.default_rng(0)
+    >>> wave = lambda x: np.sin(3 * x[:, 0]) * (x[:, 0] > 0)
+    >>> watch = Monitor(wave, random.normal(size=(2000, 2)) - 1, radius=0.3)
+    >>> watch.update(random.normal(size=(2000, 2)) - 1).alarm
+    False
+    >>> watch.update(random.normal(size=(500, 2))).alarm
+    True
+    >>> print(watch.alarms[0].watched, watch.alarms[0].direction)
+    gamma up
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        reference: Any = None,
+        *,
+        quiet: Any = None,
+        radius: float | Literal["auto"] = "auto",
+        false_alarms: str | float = "1 per 100000",
+        segment: Segmenting = None,
+        watch: Watch = "gamma",
+        score: float | str = 1.0,
+        seed: int = 0,
+        confidence: float = 0.9,
+        block: int | Literal["auto"] = "auto",
+        promise: bool = True,
+        detector: Literal["evidence"] | DetectorFactory = "evidence",
+        directions: int = 16,
+        moving: Sequence[str | int] | None = None,
+        output: Any = None,
+        reduction: Reduction | None = None,
+        scale: Any = "auto",
+        bounds: Any = None,
+        batch_size: int | None = None,
+        memory: int = 2000,
+    ) -> None:
+        if (reference is None) == (quiet is None):
+            raise SettingsError("give the points of a quiet time once, as quiet= or as reference")
+        reference = quiet if reference is None else reference
+        rate, watched = points_per_alarm(false_alarms), chosen_watch(watch)
+        sight, spent = settled(
+            model,
+            reference,
+            moving=moving,
+            radius=radius,
+            directions=directions,
+            output=output,
+            reduction=reduction,
+            scale=scale,
+            bounds=bounds,
+            batch_size=batch_size,
+            seed=seed,
+        )
+        usual, cost = usual_shares(sight, reference, watched, seed)
+        scores = {name: sight.measured(each, reference) for name, each in watched.items()}
+        each = sum(sight.queries(thing) for thing in watched.values())
+        suspicion, looked = memorised(sight, reference, watched, seed)
+        if suspicion:
+            warnings.warn(suspicion, stacklevel=2)
+        labels = segments_of(reference, segment)
+        self._assemble(
+            sight=sight,
+            watch=watched,
+            reference=scores,
+            channels=fitted_channels(
+                scores, labels, rate, confidence, block, detector, seed, promise
+            ),
+            rate=rate,
+            segment=segment,
+            score=score,
+            seed=seed,
+            memory=memory,
+            usual_shares=usual,
+            fit_queries=spent + cost + looked + count_of(reference) * each,
+            suspicion=suspicion,
+        )
+
+    def _assemble(
+        self,
+        *,
+        sight: Sight,
+        watch: dict[str, Watched],
+        reference: dict[str, Floats],
+        channels: dict[tuple[str, str | None], Channel],
+        rate: float,
+        segment: Segmenting,
+        score: float | str,
+        seed: int,
+        memory: int,
+        usual_shares: tuple[Estimate, ...],
+        fit_queries: int,
+        suspicion: str = "",
+    ) -> None:
+        """All that does not change as the stream goes by, and an empty stream."""
+        super().__init__(channels, rate, memory, suspicion)
+        self.sight, self.watch, self.reference = sight, watch, reference
+        self.segment, self.score, self.seed = segment, score, seed
+        self.usual_shares, self.fit_queries = usual_shares, fit_queries
+        self._allowance = Allowance(score, seed)
+
+    @property
+    def queries_a_row(self) -> int:
+        """Model queries that scoring one row costs."""
+        return sum(self.sight.queries(each) for each in self.watch.values())
+
+    @property
+    def queries(self) -> int:
+        """Model queries so far, those for the reference included."""
+        return self.fit_queries + self.scored * self.queries_a_row
+
+    def measured(self, points: Any) -> dict[str, Floats]:
+        """Scores (rows,) of everything watched: a function of the points alone."""
+        rows = rows_of(points, self.sight.shape)
+        return {name: self.sight.measured(each, rows) for name, each in self.watch.items()}
+
+    def update(self, points: Any, segments: Any = None) -> Observation:
+        """Score one point or many and weigh the evidence."""
+        rows = rows_of(points, self.sight.shape)
+        scores, reasons = self.considered(rows)
+        labels = segments_of(rows, self.segment) if segments is None else segments
+        return self.observed(rows, scores, segments=labels, reasons=reasons)
+
+    def considered(self, points: Any) -> tuple[dict[str, Floats], NDArray[np.str_]]:
+        """Scores of the next rows as far as the allowance goes, and why others have none."""
+        rows = rows_of(points, self.sight.shape)
+        numbers = self.seen + np.arange(count_of(rows))
+        bad = unusable(rows, self.sight.columns)
+        allowed = self._allowance.allowed(numbers, max(1, self.queries_a_row))
+        reasons = np.where(bad, "not finite", np.where(allowed, "", self._allowance.reason))
+        chosen = np.flatnonzero(reasons == "")
+        scores = {name: np.full(len(numbers), np.nan) for name in self.watch}
+        if len(chosen):
+            begun = time.perf_counter()
+            for name, values in self.measured(taken(rows, chosen)).items():
+                scores[name][chosen] = values
+            self._allowance.spent(len(chosen), time.perf_counter() - begun)
+        return scores, reasons
+
+    def culprits(self, count: int = 10, alarm: Alarm | None = None) -> Culprits:
+        """Points, segments and features that carry an alarm's evidence, the oldest's if not told.
+
+        Points are those in memory since the estimated change, by their share of the evidence.
+        Features are asked about at these points: 2n+1 queries each, where gamma is watched.
+        """
+        if alarm is None and not self._raised:
+            raise SettingsError("there is no alarm: culprits are of an alarm")
+        chosen = alarm or self.alarms[0]
+        channel = self.channels[chosen.watched, chosen.segment]
+        return culprits_of(
+            chosen,
+            channel,
+            self._memory,
+            list(self.watch).index(chosen.watched),
+            count,
+            self.sight if self.watch[chosen.watched] == "gamma" else None,
+            self.usual_shares,
+        )
+
+    def windows(self, watched: str | None = None, **arguments: Unpack[WindowArguments]) -> Windows:
+        """Windows of the scored points in memory, by `count`; see `windows_of`."""
+        name = watched or next(iter(self.watch))
+        found = self._memory.since(0, None)
+        if found is None:
+            raise SettingsError("nothing is scored yet: update first")
+        place = list(self.watch).index(name)
+        rows = np.arange(len(found.rows))
+        return windows_of(name, rows, found.scores[place], self.reference[name], **arguments)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """How points are scored and watched, as plain values."""
+        sight = self.sight
+        return {
+            "model": sight.model.name,
+            "watch": list(self.watch),
+            "radius": sight.radius,
+            "scale": list(sight.units),
+            "columns": list(sight.columns),
+            "ball": sight.ball.name,
+            "queries_a_row": self.queries_a_row,
+            "reference": len(next(iter(self.reference.values()))),
+            "score": self.score,
+            "segments": list(self.segments),
+            "blocks": {str(name): block for name, block in self.blocks.items()},
+            "promise": self.promise,
+            "promised": self.promised,
+            "seed": self.seed,
+        }
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write everything but the model and the memory of points, whole or not at all."""
+        return storing.save(self, path, self._memory.most)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], model: Any, watch: Watch | None = None) -> Monitor:
+        """Read what `save` wrote; functions that were watched are given again."""
+        monitor = cls.__new__(cls)
+        parts, state = storing.load(path, model, watch)
+        monitor._assemble(**parts)
+        monitor.restore(state)
+        return monitor
+
+    def __repr__(self) -> str:
+        state = f"{len(self._raised)} alarms" if self._raised else "quiet"
+        return (
+            f"<monitor of {', '.join(self.watch)}: {state}, {self.scored:,} of {self.seen:,} "
+            f"points scored, {self.queries:,} queries; {self.promise}>"
+        )
+
+    def _repr_html_(self) -> str:
+        cells: dict[str, object] = {
+            "watched": ", ".join(self.watch),
+            "scored": f"{self.scored:,} of {self.seen:,} points",
+            "alarms": "; ".join(str(each) for each in self.alarms) or "none",
+            "reference": f"{self.settings['reference']:,} points",
+            "radius": f"{self.sight.radius:.4g}",
+            "queries": f"{self.queries:,}",
+        }
+        return tables.facts(cells)

@@ -1,0 +1,74 @@
+"""Rows as they come: one or many, arrays or tables, some of them not fit to be scored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import narwhals.stable.v1 as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from anharmonic._core.protocols import Integers
+from anharmonic.errors import PointsError, SettingsError
+from anharmonic.regions import host
+
+__all__ = ["Segmenting", "count_of", "rows_of", "segments_of", "taken", "unusable"]
+
+Segmenting = str | int | Callable[[Any], Any] | None
+"""A column's name or number, or a function from points to labels."""
+
+
+def rows_of(points: Any, shape: tuple[int, ...]) -> Any:
+    """Points as rows; a single one, of the shape that the reference's have, becomes a row."""
+    if isinstance(nw.from_native(points, eager_only=True, pass_through=True), nw.DataFrame):
+        return points
+    array = points if hasattr(points, "ndim") else np.asarray(points)
+    return array[None] if array.ndim == len(shape) else array
+
+
+def count_of(points: Any) -> int:
+    """How many rows."""
+    return int(points.shape[0]) if hasattr(points, "shape") else len(points)
+
+
+def taken(points: Any, rows: Integers) -> Any:
+    """Some of the rows."""
+    table = nw.from_native(points, eager_only=True, pass_through=True)
+    if isinstance(table, nw.DataFrame):
+        return nw.maybe_reset_index(table[rows.tolist()]).to_native()
+    return points[rows.tolist()]
+
+
+def unusable(points: Any, columns: tuple[str, ...]) -> NDArray[np.bool_]:
+    """Which rows hold NaN or infinity where the model is moved along."""
+    table = nw.from_native(points, eager_only=True, pass_through=True)
+    if isinstance(table, nw.DataFrame):
+        missing = [name for name in columns if name not in table.columns]
+        if missing:
+            raise PointsError(f"no column {', '.join(missing)}: give the reference's columns")
+        values = table.select(columns).to_numpy()
+        return np.asarray(~np.isfinite(np.asarray(values, dtype=np.float64)).all(axis=1))
+    flat = host(points).reshape(count_of(points), -1)
+    return np.asarray(~np.isfinite(flat).all(axis=1))
+
+
+def segments_of(points: Any, rule: Segmenting) -> NDArray[np.str_] | None:
+    """Each row's segment as text; None where nobody asked for segments."""
+    if rule is None:
+        return None
+    if callable(rule):
+        labels = np.asarray(rule(points))
+    else:
+        table = nw.from_native(points, eager_only=True, pass_through=True)
+        if isinstance(table, nw.DataFrame):
+            if str(rule) not in table.columns:
+                raise SettingsError(
+                    f"segment {rule!r} is no column: there are {', '.join(table.columns)}"
+                )
+            labels = table[str(rule)].to_numpy()
+        else:
+            labels = host(points)[:, int(rule)]
+    if labels.shape != (count_of(points),):
+        raise SettingsError("segment= must give one label for each point")
+    return labels.astype(str)

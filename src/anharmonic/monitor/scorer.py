@@ -1,0 +1,202 @@
+"""What is watched: functions from points to numbers, settled once on the reference.
+
+The ball is drawn once and kept. So a score is a function of the point alone, the same in any
+batch, and the stream's scores are to the reference's as its points are to the reference's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from anharmonic import balls, models
+from anharmonic._core.margins import by_class, labels_of, margins_of, of_classes, probabilities_of
+from anharmonic._core.protocols import Ball, Floats, Model
+from anharmonic._core.randomness import generator
+from anharmonic._core.reductions import Reduction
+from anharmonic.errors import OutputError, PointsError, SettingsError
+from anharmonic.measures.gamma.measure import gamma
+from anharmonic.measures.setup.batching import answers, question_about
+from anharmonic.measures.setup.sphere import placed
+from anharmonic.measures.stability import nstep_robustness
+from anharmonic.regions import Region
+from anharmonic.regions import points as as_points
+
+__all__ = ["STEPS", "Sight", "Watch", "Watched", "chosen_watch", "settled"]
+
+Watched = str | Callable[[Any], Any]
+"""One of `NAMES`, or a function from points to numbers."""
+Watch = Watched | Sequence[Watched] | Mapping[str, Watched]
+NAMES = ("gamma", "flip", "confidence", "margin")
+STEPS = 25
+"""Random steps that the flip chance is about, as in the paper's search."""
+ROUNDING = 1e-9
+"""Of the model's output: a smaller gamma is rounding, and rounding drifts with its inputs."""
+PROBED = 256
+
+
+@dataclass(frozen=True)
+class Sight:
+    """How the model is looked at: in which directions, how far, in which units."""
+
+    model: Model
+    columns: tuple[str, ...]
+    shape: tuple[int, ...]
+    still: bool
+    radius: float
+    units: tuple[float, ...]
+    ball: Ball
+    reduction: Reduction
+    bounds: Any = None
+    batch_size: int | None = None
+    output: Any = None
+
+    def region(self, points: Any) -> Region:
+        """Points with the reference's columns moving."""
+        return as_points(points, self.columns if self.still else None)
+
+    def measured(self, watched: Watched, points: Any) -> Floats:
+        """Values (rows,) of one thing."""
+        if callable(watched):
+            values = np.asarray(watched(points), dtype=np.float64)
+            if values.ndim != 1:
+                raise OutputError(f"what is watched gave shape {values.shape}: one number a point")
+            return values
+        region = self.region(points)
+        if watched == "gamma":
+            return self.gamma_of(region)
+        if watched == "flip":
+            return self._flip(region)
+        return self._sureness(region, watched)
+
+    def queries(self, watched: Watched) -> int:
+        """What one row of one thing costs; a function of anybody's counts nothing."""
+        if callable(watched):
+            return 0
+        return 1 + self.ball.count if watched in ("gamma", "flip") else 1
+
+    def gamma_of(self, region: Region) -> Floats:
+        """Gamma (rows,) on the ball that was drawn; what is rounding counts as 0."""
+        scores = gamma(
+            self.model,
+            region,
+            radius=self.radius,
+            ball=self.ball,
+            rotations=0,
+            reduction=self.reduction,
+            scale=self.units,
+            bounds=self.bounds,
+            noise="ignore",
+            batch_size=self.batch_size,
+        )
+        outputs = scores.outputs.reshape(len(scores), -1)
+        size = np.abs(outputs).max(axis=1)
+        return np.where(scores.values > ROUNDING * size, scores.values, 0.0)
+
+    def _flip(self, region: Region) -> Floats:
+        return nstep_robustness(
+            self.model,
+            region,
+            steps=STEPS,
+            # A whole ball gives the same row the same chance whenever it comes; walks are drawn.
+            kind="drift",
+            radius=self.radius,
+            ball=self.ball,
+            scale=self.units,
+            bounds=self.bounds,
+            batch_size=self.batch_size,
+        ).values
+
+    def _sureness(self, region: Region, watched: str) -> Floats:
+        question, chunk = question_about(self.model, region, self.batch_size)
+        rows = np.arange(len(region))
+        parts = [rows[start : start + chunk] for start in range(0, len(rows), chunk)]
+        outputs = np.concatenate(
+            [answers(question, placed(question, few)[:, None, :], few)[:, 0] for few in parts]
+        )
+        each = by_class(outputs, self.model.kind)
+        if watched == "margin":
+            return np.asarray(margins_of(each, labels_of(each)))
+        return np.asarray(of_classes(probabilities_of(each, self.model.kind), labels_of(each)))
+
+
+def settled(
+    model: Any,
+    reference: Any,
+    *,
+    moving: Sequence[str | int] | None,
+    radius: float | Literal["auto"],
+    directions: int,
+    output: Any,
+    reduction: Reduction | None,
+    scale: Any,
+    bounds: Any,
+    batch_size: int | None,
+    seed: int,
+) -> tuple[Sight, int]:
+    """Units, radius and ball from the reference, and what it cost to find them."""
+    asked = models.as_model(model, output=output)
+    if isinstance(reference, Region):
+        raise PointsError("give the reference's points themselves, and moving= for what may move")
+    region = as_points(reference, moving)
+    few = np.sort(generator(seed, 72).permutation(len(region))[:PROBED])
+    known = gamma(
+        asked,
+        region.rows(few),
+        reference=region,
+        radius=radius,
+        directions=directions,
+        rotations=2,
+        reduction=reduction,
+        scale=scale,
+        bounds=bounds,
+        batch_size=batch_size,
+        seed=seed,
+    )
+    found = known.settings
+    sight = Sight(
+        model=asked,
+        columns=tuple(found["columns"]),
+        shape=region.shape,
+        still=bool(found["still"]),
+        radius=found["radius"],
+        units=tuple(found["scale"]),
+        ball=_drawn(found["ball"], found["dimension"], directions, seed),
+        reduction=found["reduction"] if reduction is None else reduction,
+        bounds=bounds,
+        batch_size=batch_size,
+        output=output,
+    )
+    return sight, known.queries
+
+
+def _drawn(name: str, dimension: int, directions: int, seed: int) -> Ball:
+    """As many turns of the ball as fit into `directions`, drawn once."""
+    plain = name.removeprefix("rotated ")
+    ball = balls.rotated(balls.named(plain, dimension, directions))
+    turns = max(1, directions // ball.count)
+    step = 2 if ball.paired else 1
+    drawn = np.concatenate([ball.vectors(seed, turn=turn)[::step] for turn in range(turns)])
+    fixed = balls.fixed(drawn, f"{turns} × {name}")
+    return balls.pairs(fixed) if ball.paired else fixed
+
+
+def chosen_watch(watch: Watch) -> dict[str, Watched]:
+    """What is watched, by name."""
+    if isinstance(watch, Mapping):
+        named = dict(watch)
+    else:
+        listed = [watch] if isinstance(watch, str) or callable(watch) else list(watch)
+        named = {each if isinstance(each, str) else each.__name__: each for each in listed}
+        if len(named) < len(listed):
+            raise SettingsError("two things watched have the same name: give {name: function}")
+    unknown = [each for each in named.values() if not callable(each) and each not in NAMES]
+    if unknown or not named:
+        raise SettingsError(
+            f"cannot watch {unknown or 'nothing'}: choose of {', '.join(NAMES)}, or give a "
+            "function from points to numbers"
+        )
+    return named

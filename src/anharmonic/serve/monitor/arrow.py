@@ -1,0 +1,169 @@
+"""Points in an Arrow stream, measured before anything is unpacked.
+
+A few hundred bytes can declare a billion rows (columns of nulls have no bytes), and compressed
+buffers any size at all. So the messages' heads are read first, which say how many rows and
+whether compressed; the schema is checked; and only then are the batches read.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import Any
+
+from anharmonic.serve.http.problems import Refused
+from anharmonic.serve.monitor.payloads import MOST_POINTS, MOST_TEXT, made, within
+from anharmonic.serve.monitor.records import Event
+from anharmonic.serve.monitor.row_schema import Form
+
+__all__ = ["events_of_arrow"]
+
+FACTS = ("_id", "_segment", "_time")
+MOST_MESSAGES = 2 * MOST_POINTS
+DICTIONARY, BATCH = 2, 3
+"""Kinds of messages, as the Arrow format numbers them."""
+
+
+def events_of_arrow(body: bytes, form: Form) -> list[Event]:
+    """The events in a stream: a column per feature, and `_id`, `_segment`, `_time` if any."""
+    import pyarrow as pa
+
+    try:
+        within(_declared_rows(body), len(form.columns))
+        with pa.ipc.open_stream(body) as reader:
+            _check_columns(reader.schema, form)
+            table = reader.read_all()
+        table.validate(full=True)
+        _check_text(table)
+        columns = {name: _values(table[name]) for name in table.column_names}
+    except (pa.ArrowException, ValueError, OSError, NotImplementedError, struct.error) as problem:
+        raise Refused(f"the body is no Arrow stream of a table ({problem})"[:300]) from None
+    ids, segments = (_texts(columns.pop(name, None), name) for name in FACTS[:2])
+    times = _moments(columns.pop("_time", None))
+    by_name = set(columns) == set(form.columns)
+    ordered = [columns[name] for name in form.columns] if by_name else list(columns.values())
+    return made(form.rows(zip(*ordered, strict=True)), ids, segments, times)
+
+
+def _declared_rows(body: bytes) -> int:
+    """How many rows the stream's batches say they have; compressed ones are refused."""
+    import pyarrow as pa
+
+    rows = 0
+    for place, message in enumerate(pa.ipc.MessageReader.open_stream(body)):
+        if place > MOST_MESSAGES:
+            raise Refused(f"the stream has more than {MOST_MESSAGES:,} messages: send fewer")
+        for count, compressed in _batches(message.metadata.to_pybytes()):
+            if compressed:
+                raise Refused("the stream is compressed: send it without compression")
+            rows += count if message.type == "record batch" else 0
+    return rows
+
+
+def _batches(head: bytes) -> Iterator[tuple[int, bool]]:
+    """Rows of a message's batch, and whether its buffers are compressed.
+
+    A message's head is a flatbuffer, which pyarrow has verified but does not show. Field
+    numbers are those of the format's Message.fbs.
+    """
+    message = _reference(head, 0)
+    kind, header = _field(head, message, 1), _field(head, message, 2)
+    if kind is None or header is None or head[kind] not in (DICTIONARY, BATCH):
+        return
+    batch: int | None = _reference(head, header)
+    if head[kind] == DICTIONARY:
+        data = _field(head, _reference(head, header), 1)
+        batch = None if data is None else _reference(head, data)
+    if batch is not None:
+        length = _field(head, batch, 0)
+        rows = 0 if length is None else struct.unpack_from("<q", head, length)[0]
+        yield int(rows), _field(head, batch, 3) is not None
+
+
+def _reference(data: bytes, at: int) -> int:
+    return at + int(struct.unpack_from("<I", data, at)[0])
+
+
+def _field(data: bytes, table: int, number: int) -> int | None:
+    """Where a flatbuffer's table keeps a field; None where it does not."""
+    vtable = table - struct.unpack_from("<i", data, table)[0]
+    size, slot = struct.unpack_from("<H", data, vtable)[0], 4 + 2 * number
+    offset = struct.unpack_from("<H", data, vtable + slot)[0] if slot < size else 0
+    return table + int(offset) if offset else None
+
+
+def _check_columns(schema: Any, form: Form) -> None:
+    names = [name for name in schema.names if name not in FACTS]
+    known = set(names) == set(form.columns) or form.table is None
+    if not known or len(names) != len(form.columns) or len(set(schema.names)) < len(schema.names):
+        raise Refused(f"the columns are {', '.join(form.columns[:50])}")
+    odd = [field.name for field in schema if not _plain(field.type)]
+    if odd:
+        raise Refused(f"column {odd[0][:80]!r} holds neither numbers, text nor times")
+
+
+def _plain(kind: Any) -> bool:
+    import pyarrow as pa
+
+    kinds = pa.types
+    if kinds.is_dictionary(kind):
+        return bool(kinds.is_string(kind.value_type) or kinds.is_large_string(kind.value_type))
+    checks = (
+        *(kinds.is_integer, kinds.is_floating, kinds.is_boolean, kinds.is_null),
+        *(kinds.is_string, kinds.is_large_string, kinds.is_timestamp),
+    )
+    return any(check(kind) for check in checks)
+
+
+def _check_text(table: Any) -> None:
+    """Columns may share their bytes, and a dictionary's word may stand in every row."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    total = 0
+    for column in table.columns:
+        for chunk in column.chunks:
+            words, places = chunk, None
+            if pa.types.is_dictionary(chunk.type):
+                words, places = chunk.dictionary, chunk.indices
+            if not (pa.types.is_string(words.type) or pa.types.is_large_string(words.type)):
+                continue
+            lengths = pc.binary_length(words)
+            lengths = lengths if places is None else lengths.take(places)
+            total += pc.sum(lengths.cast(pa.int64())).as_py() or 0
+    if total > MOST_TEXT:
+        raise Refused(f"the text has {total:,} bytes: send fewer points", status=413, kind="size")
+
+
+def _values(column: Any) -> list[Any]:
+    """A column's values, missing ones as None; a dictionary's words once each."""
+    import pyarrow as pa
+
+    if not pa.types.is_dictionary(column.type):
+        values: list[Any] = column.to_pylist()
+        return values
+    found: list[Any] = []
+    for chunk in column.chunks:
+        words = chunk.dictionary.to_pylist()
+        found += [None if each is None else words[each] for each in chunk.indices.to_pylist()]
+    return found
+
+
+def _texts(values: list[Any] | None, name: str) -> list[str | None] | None:
+    if values is None:
+        return None
+    for value in values:
+        text = isinstance(value, str) and 1 <= len(value) <= 200 and value.isprintable()
+        if value is not None and not text:
+            raise Refused(f"{name} holds text of 1 to 200 printable characters")
+    return values
+
+
+def _moments(values: list[Any] | None) -> list[float | None] | None:
+    if values is None:
+        return None
+    seconds = [value.timestamp() if hasattr(value, "timestamp") else value for value in values]
+    for value in seconds:
+        if value is not None and not (isinstance(value, int | float) and abs(value) <= 1e11):
+            raise Refused("_time holds timestamps, or seconds since 1970")
+    return seconds

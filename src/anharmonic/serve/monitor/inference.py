@@ -1,0 +1,123 @@
+"""Points as model servers receive them: Open Inference Protocol v2 and the older v1."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+
+from anharmonic.models.tensors import DATATYPES
+from anharmonic.serve.http.problems import Refused
+from anharmonic.serve.monitor.payloads import MOST_VALUES, within
+from anharmonic.serve.monitor.records import Cell
+from anharmonic.serve.monitor.row_schema import Form
+
+__all__ = ["rows_of_request"]
+
+MOST_DIMENSIONS = 16
+Json = dict[str, Any]
+
+
+def rows_of_request(
+    body: bytes, form: Form, header_length: str | None = None
+) -> tuple[list[list[Cell]], str]:
+    """The points in an inference request, and its id ("" where it has none).
+
+    `header_length` is the Inference-Header-Content-Length of requests whose tensors follow
+    their JSON as bytes.
+    """
+    head, tail = _cut(body, header_length)
+    try:
+        request = json.loads(head)
+    except (ValueError, RecursionError):
+        raise Refused("the body is not JSON") from None
+    if not isinstance(request, dict):
+        raise Refused("the body is no inference request: it has neither inputs nor instances")
+    if "instances" in request:
+        return _instances(request["instances"], form), ""
+    inputs = request.get("inputs")
+    if not isinstance(inputs, list) or not inputs or not all(isinstance(i, dict) for i in inputs):
+        raise Refused("the body is no inference request: it has neither inputs nor instances")
+    tensors = _tensors(inputs, tail)
+    counts = {len(array) if array.ndim else 0 for array in tensors.values()}
+    if len(counts) != 1:
+        raise Refused("every input needs the same number of rows")
+    within(counts.pop(), len(form.columns))
+    name = request.get("id")
+    return form.of_tensors(tensors), name if isinstance(name, str) else ""
+
+
+def _cut(body: bytes, header_length: str | None) -> tuple[bytes, bytes]:
+    if header_length is None:
+        return body, b""
+    if not (header_length.isascii() and header_length.isdigit()) or len(header_length) > 12:
+        raise Refused("Inference-Header-Content-Length is a number of bytes", status=400)
+    return body[: int(header_length)], body[int(header_length) :]
+
+
+def _instances(instances: Any, form: Form) -> list[list[Cell]]:
+    if not isinstance(instances, list) or not instances:
+        raise Refused("instances is a list with at least one point")
+    within(len(instances), len(form.columns))
+    return form.rows(_flat(each) if isinstance(each, list) else each for each in instances)
+
+
+def _flat(values: list[Any], depth: int = 0) -> list[Any]:
+    if depth > 8:
+        raise Refused("an instance is nested more than eight deep")
+    flat: list[Any] = []
+    for value in values:
+        flat.extend(_flat(value, depth + 1) if isinstance(value, list) else [value])
+    return flat
+
+
+def _tensors(inputs: list[Json], tail: bytes) -> dict[str, Any]:
+    found = {}
+    for each in inputs:
+        name, datatype, shape = each.get("name"), each.get("datatype"), each.get("shape")
+        if not (isinstance(name, str) and isinstance(datatype, str) and datatype in DATATYPES):
+            raise Refused("an input needs a name and a datatype of the protocol")
+        if not isinstance(shape, list) or not all(type(n) is int and 0 <= n < 1e9 for n in shape):
+            raise Refused(f"input {name[:40]!r} needs a shape of whole numbers")
+        size = _binary_size(each)
+        values = _listed(each, datatype) if size is None else _packed(tail[:size], datatype)
+        tail = tail[size or 0 :]
+        if len(shape) > MOST_DIMENSIONS or not values.size or values.size != math.prod(shape):
+            raise Refused(f"input {name[:40]!r} does not hold what its shape says")
+        found[name] = values.reshape(shape)
+    return found
+
+
+def _binary_size(tensor: Json) -> int | None:
+    parameters = tensor.get("parameters")
+    size = parameters.get("binary_data_size") if isinstance(parameters, dict) else None
+    if size is not None and (type(size) is not int or size < 0):
+        raise Refused("binary_data_size is a number of bytes")
+    return size
+
+
+def _listed(tensor: Json, datatype: str) -> Any:
+    data = tensor.get("data")
+    if not isinstance(data, list):
+        raise Refused("an input's data is a list")
+    flat = _flat(data)
+    kinds = (str, type(None)) if datatype == "BYTES" else (int, float, type(None))
+    if not all(isinstance(value, kinds) for value in flat):
+        raise Refused(f"an input's data are not {datatype}")
+    try:
+        return np.array(flat, dtype=object if datatype == "BYTES" else np.float64)
+    except OverflowError:
+        raise Refused(f"an input's data are not {datatype}") from None
+
+
+def _packed(raw: bytes, datatype: str) -> Any:
+    if datatype in ("BYTES", "BF16"):
+        raise Refused(f"{datatype} as bytes is not read here: send it in the JSON")
+    kind = np.dtype(DATATYPES[datatype]).newbyteorder("<")
+    if len(raw) % kind.itemsize:
+        raise Refused(f"{len(raw)} bytes are no whole number of {datatype}")
+    if len(raw) // kind.itemsize > MOST_VALUES:
+        raise Refused(f"more than {MOST_VALUES:,} values: send fewer", status=413, kind="size")
+    return np.frombuffer(raw, dtype=kind).astype(np.float64)

@@ -1,0 +1,156 @@
+"""Points as this service's own clients send them in JSON, and how many may come at once."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+    WithJsonSchema,
+)
+from pydantic_core import from_json
+
+from anharmonic.serve.http.problems import Refused
+from anharmonic.serve.monitor.records import Cell, Event
+from anharmonic.serve.monitor.row_schema import MOST_CHARACTERS, Form
+
+__all__ = [
+    *("MOST_POINTS", "MOST_TEXT", "MOST_VALUES", "Id", "Observe", "Observed"),
+    *("events_of_json", "made", "problems", "within"),
+]
+
+MOST_POINTS = 10_000
+MOST_VALUES = 4_000_000
+"""Points times columns in one request."""
+MOST_TEXT = 8_000_000
+"""Bytes of text in one request, once it is unpacked."""
+Id = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
+Moment = Annotated[float, Field(ge=-1e11, le=1e11, allow_inf_nan=False)]
+VALUE = {
+    "anyOf": [
+        *({"type": kind} for kind in ("number", "boolean", "null")),
+        {"type": "string", "maxLength": MOST_CHARACTERS},
+    ]
+}
+ROWS = {
+    "type": "array",
+    "minItems": 1,
+    "maxItems": MOST_POINTS,
+    "items": {
+        "anyOf": [
+            {"type": "array", "items": VALUE},
+            {"type": "object", "additionalProperties": VALUE},
+        ]
+    },
+    "title": "Points",
+}
+
+
+class Observe(BaseModel):
+    """Points that a model was asked about."""
+
+    model_config = ConfigDict(
+        # Taken and refused below: forbidden, each of a million names would have its own error.
+        extra="allow",
+        strict=True,
+        json_schema_extra={
+            "additionalProperties": False,
+            "examples": [{"points": [[0.1, 2.5]], "ids": ["order-17"], "segments": ["north"]}],
+        },
+    )
+
+    # Rows are checked by the form, one after another up to the first bad one: a list of what is
+    # wrong with each value of a body takes a hundred times its room.
+    points: Annotated[
+        list[Any],
+        WithJsonSchema(ROWS),
+        Field(
+            min_length=1,
+            max_length=MOST_POINTS,
+            description="Rows in the order of the reference's columns, or rows with names; a "
+            "number that is missing is null, and its row is kept without a score.",
+        ),
+    ]
+    ids: list[Id] | None = Field(
+        None,
+        fail_fast=True,
+        description="One per point, yours: a point sent twice with its id counts once.",
+    )
+    segments: list[Id | None] | None = Field(None, fail_fast=True, description="One per point.")
+    times: list[Moment] | None = Field(
+        None, fail_fast=True, description="One per point: seconds since 1970."
+    )
+
+
+class Observed(BaseModel):
+    """What became of the points: all of it is on the disk."""
+
+    accepted: int
+    duplicates: int
+    ids: list[str]
+    scores: list[float | None]
+    alarm: bool
+
+
+def events_of_json(body: bytes, form: Form) -> list[Event]:
+    """The events in a JSON body."""
+    try:
+        told = Observe.model_validate(from_json(body, allow_inf_nan=False))
+    except ValidationError as problem:
+        raise Refused(problems(problem)) from None
+    except ValueError as problem:
+        raise Refused(f"the body is not JSON: {problem}"[:300]) from None
+    if told.model_extra:
+        raise Refused(f"unknown {next(iter(told.model_extra))[:80]!r}: send points, ids, …")
+    return made(form.rows(told.points), told.ids, told.segments, told.times)
+
+
+def within(rows: int, columns: int) -> None:
+    """Refuse more than may come at once, before it is unpacked."""
+    if not 1 <= rows <= MOST_POINTS:
+        raise Refused(f"{rows:,} points: send 1 to {MOST_POINTS:,} at a time", _status(rows))
+    if rows * columns > MOST_VALUES:
+        raise Refused(
+            f"{rows:,} points of {columns:,} values: send {MOST_VALUES // columns:,} at a time",
+            status=413,
+            kind="size",
+        )
+
+
+def _status(rows: int) -> int:
+    return 413 if rows > MOST_POINTS else 422
+
+
+def made(
+    rows: Sequence[Sequence[Cell]],
+    ids: Sequence[str | None] | None,
+    segments: Sequence[str | None] | None,
+    times: Sequence[float | None] | None,
+) -> list[Event]:
+    """Events of rows, with names and times for those that have none."""
+    for name, each in (("ids", ids), ("segments", segments), ("times", times)):
+        if each is not None and len(each) != len(rows):
+            raise Refused(f"{len(each)} {name} for {len(rows)} points: give one for each")
+    now = time.time()
+    return [
+        Event(
+            (ids[place] if ids else None) or uuid.uuid4().hex,
+            values,
+            now if times is None or times[place] is None else float(times[place] or 0.0),
+            segments[place] if segments else None,
+        )
+        for place, values in enumerate(rows)
+    ]
+
+
+def problems(problem: ValidationError) -> str:
+    """The first few things wrong with a body, and where."""
+    found = problem.errors(include_url=False, include_input=False, include_context=False)[:3]
+    return "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in found)

@@ -1,0 +1,115 @@
+"""How a service is set up, and what is refused before it starts."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import ipaddress
+from dataclasses import dataclass, field
+
+from anharmonic.errors import SettingsError
+from anharmonic.serve.monitor.retention import Retention
+
+__all__ = ["Limits", "Settings", "signing_key"]
+
+SHORTEST_TOKEN = 16
+
+
+def signing_key(secret: str) -> bytes:
+    """The bytes that sign: what follows `whsec_` is base64, as Standard Webhooks write it."""
+    prefix, found, encoded = secret.partition("whsec_")
+    if prefix or not found:
+        return secret.encode()
+    try:
+        return base64.b64decode(encoded, validate=True)
+    except (binascii.Error, ValueError):
+        raise SettingsError("ANHARMONIC_WEBHOOK_SECRET has no base64 after whsec_") from None
+
+
+def _is_address(url: str) -> bool:
+    """Whether a request can be sent there, as far as the address itself tells."""
+    import httpx
+
+    try:
+        parts = httpx.URL(url)
+    except httpx.InvalidURL:
+        return False
+    return parts.scheme in ("http", "https") and bool(parts.raw_host)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What bounds the service's memory and its patience."""
+
+    body_bytes: int = 8_000_000
+    held_bytes: int = 64_000_000
+    """Bodies read and not yet answered, all together."""
+    requests: int = 2_000
+    """Those with a body that may be under way."""
+    connections: int = 4_000
+    """Open at the same time, half of them from one address: idle ones make room for others."""
+    head_seconds: float = 10.0
+    """The longest a request's head may take to come."""
+    waiting_points: int = 10_000
+    waiting_values: int = 4_000_000
+    """What waits has at most so many points, and at most so many features in all."""
+    batch_points: int = 512
+    """Requests are put together until they hold this many points."""
+    gather_seconds: float = 0.015
+    """The longest a request waits for others to share its batch with."""
+    patience_seconds: float = 0.25
+    """The same for copies of a proxy's requests, which nobody waits for."""
+    model_seconds: float = 30.0
+    body_seconds: float = 20.0
+    housekeeping_seconds: float = 30.0
+    probing_seconds: float = 2.0
+    """How often the store is asked whether it is there, and the model while it fails."""
+    streams: int = 32
+    """Browsers that may watch at the same time."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Where a service listens, who may come in, what it keeps and whom it tells."""
+
+    host: str = "127.0.0.1"
+    port: int = 8000
+    ingest_token: str | None = field(default=None, repr=False)
+    read_token: str | None = field(default=None, repr=False)
+    upstream: str | None = None
+    upstream_model: str | None = None
+    """The watched model there, NAME or NAME/versions/V, where it is not the monitor's name."""
+    webhook: str | None = None
+    webhook_secret: str | None = field(default=None, repr=False)
+    retention: Retention = field(default_factory=Retention)
+    limits: Limits = field(default_factory=Limits)
+
+    def __post_init__(self) -> None:
+        tokens = (self.ingest_token, self.read_token)
+        if not self.local and not all(tokens):
+            raise SettingsError(
+                f"{self.host} can be reached from elsewhere: set ANHARMONIC_INGEST_TOKEN and "
+                "ANHARMONIC_READ_TOKEN, or listen on 127.0.0.1"
+            )
+        if any(tokens) and not all(tokens):
+            raise SettingsError("one of the two tokens is missing: set both, or neither")
+        if self.ingest_token is not None and self.ingest_token == self.read_token:
+            raise SettingsError("both tokens are the same: whoever reads could feed; make another")
+        for token in tokens:
+            if token is not None and (len(token) < SHORTEST_TOKEN or not token.isascii()):
+                raise SettingsError(f"a token has at least {SHORTEST_TOKEN} ASCII characters")
+        for name, url in (("--upstream", self.upstream), ("--webhook", self.webhook)):
+            if url is not None and not _is_address(url):
+                raise SettingsError(f"{name} {url}: give an http:// or https:// address")
+        if self.webhook_secret is not None:
+            signing_key(self.webhook_secret)
+
+    @property
+    def local(self) -> bool:
+        """Whether only this machine can reach it."""
+        if self.host == "localhost":
+            return True
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False

@@ -1,0 +1,267 @@
+"""Events, scores, alarms and detectors in one database: SQLite in a file, or PostgreSQL."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from pydantic_core import to_json
+from sqlalchemy import (
+    URL,
+    Connection,
+    Engine,
+    create_engine,
+    event,
+    exc,
+    func,
+    insert,
+    inspect,
+    make_url,
+    select,
+    update,
+)
+
+from anharmonic.errors import InputError, MissingExtra, first_line
+from anharmonic.serve.http.problems import Moved, StoreAway, StoreDamaged, Unkeepable
+from anharmonic.serve.monitor.records import Batch, Kept, Told
+from anharmonic.serve.monitor.schema import alarms, events, migrate, monitors
+
+__all__ = ["Store"]
+
+LOG = logging.getLogger("anharmonic.serve.monitor")
+BUSY_MILLISECONDS = 5_000
+CONNECT_SECONDS = 3
+AWAY = (exc.OperationalError, exc.InterfaceError, exc.InternalError, exc.TimeoutError)
+
+
+class Store:
+    """A database of events. `address` is a path, for SQLite, or a postgresql:// URL.
+
+    A write is all or nothing: events, their scores, alarms and the detectors' state are in one
+    transaction, and it is on the disk when `append` returns.
+    """
+
+    def __init__(self, address: str | Path) -> None:
+        url = _url(address)
+        self.engine = _engine(url)
+        try:
+            with self.answering():
+                if url.get_backend_name() == "sqlite":
+                    self._check_file()
+                migrate(self.engine)
+                self._check_tables()
+        except (StoreDamaged, exc.SQLAlchemyError) as problem:
+            self.close()
+            raise InputError(
+                f"the store {url.render_as_string(hide_password=True)} is damaged "
+                f"({_said(problem)}): restore a copy, or give another --store"
+            ) from problem
+        except BaseException:
+            self.close()
+            raise
+
+    def _check_file(self) -> None:
+        """Every page, before anything is acknowledged on them."""
+        with self.engine.connect() as connection:
+            found = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar()
+        if found != "ok":
+            raise StoreDamaged(str(found))
+
+    def _check_tables(self) -> None:
+        with self.engine.connect() as connection:
+            there = inspect(connection)
+            for table in (monitors, events, alarms):
+                names = table.name in there.get_table_names() and there.get_columns(table.name)
+                missing = set(table.c.keys()) - {each["name"] for each in names or ()}
+                if missing:
+                    raise StoreDamaged(f"{table.name} lacks {', '.join(sorted(missing))}")
+
+    def probe(self) -> None:
+        """Raise where the store is away."""
+        with self.reading() as connection:
+            connection.execute(select(monitors.c.sequence).limit(1)).all()
+
+    def monitors(self) -> dict[str, list[str] | None]:
+        """Those that have written here, with their columns where they are known."""
+        with self.reading() as connection:
+            rows = connection.execute(select(monitors.c.name, monitors.c.columns)).all()
+            named = list(_writers(connection))
+        known = {row.name: row.columns and json.loads(row.columns) for row in rows}
+        return {**dict.fromkeys(named), **known}
+
+    def kept(self, monitor: str) -> Kept:
+        """Where a monitor stands, and its detectors as they were left."""
+        last = select(func.max(events.c.sequence)).where(events.c.monitor == monitor)
+        with self.reading() as connection:
+            row = connection.execute(select(monitors).where(monitors.c.name == monitor)).first()
+            newest = int(connection.execute(last).scalar() or 0)
+        if row is None:
+            return Kept(newest, None)
+        if row.sequence < newest:
+            raise StoreDamaged(
+                f"{monitor} stands at event {row.sequence} and has event {newest}: restore a copy, "
+                "or give a new --version"
+            )
+        return Kept(int(row.sequence), bytes(row.state), row.about)
+
+    def known(self, monitor: str, ids: Sequence[str]) -> dict[str, Told]:
+        """Those events of a monitor that are here already."""
+        wanted = select(events.c.id, events.c.sequence, events.c.score).where(
+            events.c.monitor == monitor, events.c.id.in_(ids)
+        )
+        with self.reading() as connection:
+            rows = connection.execute(wanted).all()
+        return {row.id: Told(row.id, row.sequence, row.score, duplicate=True) for row in rows}
+
+    def append(self, batch: Batch) -> None:
+        """Write a batch, or raise and leave everything as it was."""
+        with self.writing() as connection:
+            self._move(connection, batch)
+            if batch.events:
+                connection.execute(insert(events), _rows(batch))
+            if batch.alarms:
+                connection.execute(insert(alarms), [asdict(each) for each in batch.alarms])
+
+    def _move(self, connection: Connection, batch: Batch) -> None:
+        """Take the monitor from event `after` to the batch's last, if nobody else has."""
+        kept: dict[str, Any] = {
+            "sequence": batch.after + len(batch.events),
+            "state": batch.state,
+        }
+        if batch.about is not None:
+            kept |= {"about": batch.about, "columns": batch.columns}
+        here = monitors.c.name == batch.monitor
+        moved = connection.execute(
+            update(monitors).where(here, monitors.c.sequence == batch.after).values(kept)
+        )
+        if moved.rowcount == 1:
+            return
+        if connection.execute(select(monitors.c.sequence).where(here)).first() is not None:
+            raise Moved("another service writes for this monitor: give each its own --version")
+        connection.execute(insert(monitors).values(name=batch.monitor, **kept))
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A connection to read with."""
+        with self.answering(), self.engine.connect() as connection:
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """A transaction, committed at the end."""
+        with self.answering(), self.engine.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def answering(self) -> Iterator[None]:
+        """A database's own errors as ours."""
+        try:
+            yield
+        except exc.IntegrityError as problem:
+            raise Moved("another service wrote one of these events") from problem
+        except (exc.DataError, UnicodeError, OverflowError) as problem:
+            raise Unkeepable("the store cannot keep a value of this request") from problem
+        except AWAY as problem:
+            raise StoreAway(f"the store does not answer ({_said(problem)}): try again") from problem
+        except exc.DatabaseError as problem:
+            raise StoreDamaged(f"the store cannot be read ({_said(problem)})") from problem
+
+    def close(self) -> None:
+        self.engine.dispose()
+
+
+def _writers(connection: Connection) -> Iterator[str]:
+    """Monitors that have events, each found by its place in the index: a scan would take long."""
+    name: str | None = ""
+    while name is not None:
+        later = select(func.min(events.c.monitor)).where(events.c.monitor > name)
+        name = connection.execute(later).scalar()
+        if name is not None:
+            yield name
+
+
+def _said(problem: BaseException) -> str:
+    return first_line(getattr(problem, "orig", None) or problem)
+
+
+def _rows(batch: Batch) -> list[dict[str, Any]]:
+    others = batch.others or [None] * len(batch.events)
+    return [
+        {
+            "sequence": batch.after + place,
+            "id": each.id,
+            "monitor": batch.monitor,
+            "time": each.time,
+            "received": batch.received,
+            "segment": each.segment,
+            "point": to_json(each.values).decode(),
+            "score": score,
+            "others": other,
+            "evidence": evidence,
+        }
+        for place, (each, score, other, evidence) in enumerate(
+            zip(batch.events, batch.scores, others, batch.evidence, strict=True), start=1
+        )
+    ]
+
+
+def _url(address: str | Path) -> URL:
+    text = str(address)
+    if "://" not in text:
+        _private(Path(text).absolute())
+        return URL.create("sqlite", database=text)
+    try:
+        url = make_url(text)
+    except (exc.ArgumentError, ValueError) as problem:
+        raise InputError("--store is a path or postgresql://USER@HOST/DATABASE") from problem
+    if url.get_backend_name() in ("postgresql", "postgres"):
+        return url.set(drivername="postgresql+psycopg")
+    if url.get_backend_name() == "sqlite":
+        return url
+    raise InputError(f"no store of kind {url.get_backend_name()}: SQLite or PostgreSQL")
+
+
+def _private(path: Path) -> None:
+    """A file that only its owner reads: it will hold what a model was asked."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.exists():
+        if os.name == "posix" and path.stat().st_mode & 0o007:
+            LOG.warning("%s can be read by every user of this machine: chmod 600 it", path)
+        return
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    except OSError as problem:
+        raise InputError(f"--store {path}: {problem.strerror}: give another path") from problem
+
+
+def _engine(url: URL) -> Engine:
+    if url.get_backend_name() == "sqlite":
+        engine = create_engine(url, connect_args={"timeout": BUSY_MILLISECONDS / 1000})
+        event.listen(engine, "connect", _durable)
+        return engine
+    try:
+        return create_engine(
+            url,
+            pool_pre_ping=True,
+            pool_timeout=CONNECT_SECONDS,
+            connect_args={
+                "connect_timeout": CONNECT_SECONDS,
+                "options": f"-c statement_timeout={BUSY_MILLISECONDS}",
+                # A database that vanished without a word is noticed, not waited for.
+                "tcp_user_timeout": 2 * BUSY_MILLISECONDS,
+            },
+        )
+    except ImportError as problem:
+        raise MissingExtra("psycopg", "postgres") from problem
+
+
+def _durable(connection: Any, _: Any) -> None:
+    """A commit is on the disk when it returns, and readers never wait for the writer."""
+    for pragma in ("auto_vacuum = INCREMENTAL", "journal_mode = WAL", "synchronous = FULL"):
+        connection.execute(f"PRAGMA {pragma}").close()

@@ -1,0 +1,153 @@
+"""Alarms to somebody else's address: signed, tried again until taken, the same id each time.
+
+The alarms table is the outbox, so one that a crash interrupts is delivered after the restart.
+Headers and signature follow the Standard Webhooks specification: HMAC-SHA256 of
+"id.timestamp.body" under the shared secret, which is base64 after `whsec_`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+import hmac
+import json
+import logging
+import time
+from typing import Any
+
+from sqlalchemy import update
+
+from anharmonic.errors import first_line
+from anharmonic.serve.http.problems import ServiceError
+from anharmonic.serve.monitor.metrics import Metrics
+from anharmonic.serve.monitor.queries import Reading
+from anharmonic.serve.monitor.schema import alarms
+from anharmonic.serve.monitor.settings import Settings, signing_key
+from anharmonic.serve.monitor.stored_monitor import Outcome, Watch
+
+__all__ = ["Webhook", "signature"]
+
+LOG = logging.getLogger("anharmonic.serve.monitor")
+ATTEMPTS = 20
+FIRST_PAUSE, LONGEST_PAUSE = 1.0, 300.0
+SECONDS = 10.0
+WAYS = {"up": "rose", "down": "fell"}
+KEPT = ("attempts", "delivered")
+
+
+def signature(secret: str, id: str, timestamp: int, body: bytes) -> str:
+    """What the receiver computes again and compares.
+
+    >>> signature("secret", "a", 1, b"{}")
+    'v1,DH9+vItb05LF5AmGVxmIk2XJE76uu57Vhud93LDFWM4='
+    >>> signature("whsec_c2VjcmV0", "a", 1, b"{}") == signature("secret", "a", 1, b"{}")
+    True
+    """
+    signed = f"{id}.{timestamp}.".encode() + body
+    digest = hmac.new(signing_key(secret), signed, hashlib.sha256).digest()
+    return f"v1,{base64.b64encode(digest).decode()}"
+
+
+class Webhook:
+    """Writes every alarm of a monitor to the log, and posts it where the settings say."""
+
+    def __init__(self, watch: Watch, metrics: Metrics, settings: Settings) -> None:
+        self.store, self.metrics, self.pause = watch.store, metrics, FIRST_PAUSE
+        self.url, self.secret = settings.webhook, settings.webhook_secret
+        self.reading = Reading(watch.store, watch.name)
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        self._news = asyncio.Event()
+        if self.url:
+            self._task = asyncio.create_task(self._run())
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    def heard(self, outcome: Outcome) -> None:
+        """An outcome of the pipeline; alarms in it are told."""
+        for alarm in outcome.alarms:
+            LOG.warning(
+                "alarm %s: %s %s%s since event %d, seen at event %d (log evidence %.2f, line %.2f)",
+                alarm.id,
+                alarm.watched,
+                WAYS.get(alarm.direction, "changed"),
+                "" if alarm.segment is None else f" in segment {alarm.segment!r}",
+                alarm.since,
+                alarm.sequence,
+                alarm.log_evidence,
+                alarm.threshold,
+            )
+        if outcome.alarms:
+            self._news.set()
+
+    async def _run(self) -> None:
+        import httpx
+
+        pause = self.pause
+        async with httpx.AsyncClient(timeout=SECONDS, follow_redirects=False) as client:
+            while True:
+                self._news.clear()
+                try:
+                    late = await self._round(client)
+                except ServiceError:
+                    late = True
+                except Exception:
+                    LOG.exception("alarms could not be delivered: trying again")
+                    late = True
+                pause = min(2 * pause, LONGEST_PAUSE) if late else self.pause
+                try:
+                    async with asyncio.timeout(pause if late else None):
+                        await self._news.wait()
+                except TimeoutError:
+                    continue
+
+    async def _round(self, client: Any) -> bool:
+        """Try everything that is due once; whether something has to be tried again."""
+        due = await asyncio.to_thread(self.reading.undelivered, ATTEMPTS)
+        left = 0
+        for alarm in due:
+            taken = await self._post(client, alarm)
+            moment = time.time() if taken else None
+            await asyncio.to_thread(self._note, alarm["id"], alarm["attempts"] + 1, moment)
+            left += not taken
+            if not taken and alarm["attempts"] + 1 >= ATTEMPTS:
+                LOG.error("alarm %s was not taken in %d attempts", alarm["id"], ATTEMPTS)
+        self.metrics.undelivered.set(left)
+        return left > 0
+
+    async def _post(self, client: Any, alarm: dict[str, Any]) -> bool:
+        import httpx
+
+        told = {name: value for name, value in alarm.items() if name not in KEPT}
+        body = json.dumps({"type": "anharmonic.alarm", "data": told}).encode()
+        now = int(time.time())
+        headers = {
+            "content-type": "application/json",
+            "webhook-id": alarm["id"],
+            "webhook-timestamp": str(now),
+        }
+        if self.secret:
+            headers["webhook-signature"] = signature(self.secret, alarm["id"], now, body)
+        try:
+            # The status is the answer: what follows it is not read, however long.
+            async with client.stream("POST", self.url, content=body, headers=headers) as answer:
+                taken, status = bool(answer.is_success), answer.status_code
+        except (httpx.HTTPError, httpx.InvalidURL, UnicodeError, OSError) as problem:
+            LOG.warning("the webhook does not answer: %s", first_line(problem))
+            return False
+        if not taken:
+            LOG.warning("the webhook answered %d", status)
+        return taken
+
+    def _note(self, id: str, attempts: int, delivered: float | None) -> None:
+        with self.store.writing() as connection:
+            connection.execute(
+                update(alarms)
+                .where(alarms.c.id == id)
+                .values(attempts=attempts, delivered=delivered)
+            )
