@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import anharmonic as ah
+from anharmonic.measures.clever import result
 from anharmonic.training import Attack, accuracy, attack_distance, correct, lenet5, train
 
 RADIUS, BLOCKS, BLOCK_SIZE = 0.3, 50, 20
@@ -137,7 +138,7 @@ def speed() -> bool:
     before, found = ours(images)
     rival, scores, ratios = theirs(images)
     after, _ = ours(images)
-    print(f"ours {before}, then {after}; {found.values.round(4)}, fits {found.fits}")
+    print(f"ours {before}, then {after}; {found.values.round(4)}, fits {result.fits(found)}")
     print(f"ART {rival}; {np.round(scores, 4)}")
     times = [rival.cpu / each.cpu for each in (before, after)]
     clock = [rival.wall / each.wall for each in (before, after)]

@@ -96,7 +96,9 @@ def covered(
         low, high = scores.intervals()
         # What was met by the climb is the truth itself, rounding aside.
         held = (low <= true * (1 + 1e-9)) & (true <= high * (1 + 1e-9))
-        found.append(Covered(scores.slopes[:, 0] / slopes, held, scores.values / true - 1))
+        found.append(
+            Covered(scores.columns["slope"][:, 0] / slopes, held, scores.values / true - 1)
+        )
     return Covered(*(np.concatenate(each) for each in zip(*found, strict=True)))
 
 

@@ -136,7 +136,7 @@ def main() -> None:
     for dimension in told.dimensions:
         fitted, near, data = models(dimension)
         points = near[: told.points]
-        automatic = ah.gamma(fitted["tree"], points[:2], reference=data).settings["radius"]
+        automatic = ah.gamma(fitted["tree"], points[:2], reference=data).settings.radius
         for name, model in fitted.items():
             case = Case(model, points, data, told.radius * automatic)
             true = truth(case)

@@ -89,7 +89,7 @@ def ours(reference: Floats) -> Callable[[Floats], Iterator[int]]:
     try:
         evidence = Evidence(reference, RATE)
     except PointsError:
-        # Refused, as about one independent reference in a hundred is: nothing is found.
+        # BadRequest, as about one independent reference in a hundred is: nothing is found.
         return lambda stream: iter(())
 
     def alarms(stream: Floats) -> Iterator[int]:

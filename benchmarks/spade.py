@@ -54,8 +54,8 @@ def ours(folder: Path, size: int, search: str) -> dict[str, Any]:
         "score": scores.score,
         "wall": spent[0],
         "cpu": spent[1],
-        "stages": scores.settings["seconds"],
-        "recall": scores.settings["recall"]["inputs"],
+        "stages": scores.settings.seconds,
+        "recall": scores.settings.recall["inputs"],
         "memory": most_held(),
         "shown": str(scores),
     }

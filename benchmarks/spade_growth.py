@@ -39,8 +39,8 @@ def one(size: int, search: str) -> dict[str, Any]:
         "wall": time.perf_counter() - begun[0],
         "cpu": time.process_time() - begun[1],
         "score": scores.score,
-        "recall": scores.settings["recall"],
-        "stages": scores.settings["seconds"],
+        "recall": scores.settings.recall,
+        "stages": scores.settings.seconds,
     }
 
 

@@ -86,7 +86,7 @@ def test_a_baseline_lends_its_output(folder, tmp_path):
     out = tmp_path / "new.parquet"
     arguments = ["--data", "points.csv", "--baseline", "logit.parquet", "--out", str(out)]
     check(folder, "smooth.joblib", *arguments)
-    assert ah.Scores.load(out).settings["kind"] == "logit"
+    assert ah.Scores.load(out).settings.kind == "logit"
 
 
 def test_saved_scores_need_no_model(folder, tmp_path):

@@ -102,7 +102,7 @@ def test_how_long_decisions_last(folder):
     for words in ("flip chance", "least stable rows", "150 points", "Brier score", "±"):
         assert words in done.stdout
     saved = ah.Scores.load(folder / "n.parquet")
-    assert saved.settings["nstep"] == "walks"
+    assert saved.settings.nstep == "walks"
     assert saved.queries == 150 * 21
 
 

@@ -126,7 +126,7 @@ def test_shares_of_changed_labels_need_no_correction():
     scores = measured(model)
     np.testing.assert_array_equal(scores.lowered, scores.values)
     two = measured(ah.as_model(model, output="label", classes=[0, 1]))
-    assert two.settings["kind"] == "label"
+    assert two.settings.kind == "label"
     np.testing.assert_array_equal(two.lowered, two.values)
 
 
@@ -199,7 +199,7 @@ def test_the_fingerprint_knows_points_columns_and_scale():
     assert same_points(one, measured(faster, rotations=2, seed=7, radius=0.1))
     moved = POINTS.copy()
     moved[7, 2] += 1e-9
-    given = {"scale": one.settings["scale"]}
+    given = {"scale": one.settings.scale}
     assert same_points(measured(points=POINTS, **given), one)
     assert not same_points(measured(points=moved, **given), one)
     assert not same_points(measured(points=POINTS[::-1], **given), one)
@@ -233,7 +233,7 @@ def test_a_resumed_run_must_be_at_the_same_points():
     before = measured()
     assert len(measured(resume=before)) == len(before)
     with pytest.raises(SettingsError, match="another set of points"):
-        measured(points=POINTS[::-1].copy(), resume=before, scale=before.settings["scale"])
+        measured(points=POINTS[::-1].copy(), resume=before, scale=before.settings.scale)
 
 
 @pytest.mark.parametrize("dimension", [4, 60])
@@ -251,7 +251,7 @@ def test_measuring_like_a_baseline_gives_its_numbers(ball, dimension, directions
     np.testing.assert_array_equal(again.values, before.values)
     assert same_points(again, before)
     assert measured_like(before, wave, points, rotations=2).turns[0] == 2
-    assert arguments_of(before)["radius"] == before.settings["radius"]
+    assert arguments_of(before)["radius"] == before.settings.radius
 
 
 # --- how often it errs -----------------------------------------------------------------------
@@ -304,7 +304,7 @@ def test_false_alarms_against_a_baseline(old_noise, new_noise, paired):
         old, new = drawn(truth, old_noise, 4, random), drawn(other, new_noise, 4, random)
         if paired:
             for each in (old, new):
-                each.settings["fingerprint"] = "same"
+                each.settings.fingerprint = "same"
         verdict = no_worse(new, old)
         assert ("unpaired" in verdict.statistic) is not paired
         alarms += not verdict.passed
@@ -334,7 +334,7 @@ def test_power_for_a_real_difference(noise, increase, limit, unpaired, paired):
         apart = drawn(random.gamma(2, 0.5, 100), noise, 4, random)
         failed = [not below(new, 1.0).passed, not no_worse(new, apart).passed]
         for each in (old, new):
-            each.settings["fingerprint"] = "same"
+            each.settings.fingerprint = "same"
         found += [*failed, not no_worse(new, old).passed]
     assert 100 * found / REPETITIONS == pytest.approx([limit, unpaired, paired], abs=0.6)
 

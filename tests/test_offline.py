@@ -40,9 +40,9 @@ def planned(path, data, **arguments):
 def same(one, other):
     np.testing.assert_allclose(one.values, other.values, rtol=0, atol=1e-14)
     np.testing.assert_allclose(one.errors, other.errors, rtol=0, atol=1e-14)
-    assert one.settings["radius"] == other.settings["radius"]
-    assert one.settings["ball"] == other.settings["ball"]
-    assert one.settings["fingerprint"] == other.settings["fingerprint"]
+    assert one.settings.radius == other.settings.radius
+    assert one.settings.ball == other.settings.ball
+    assert one.settings.fingerprint == other.settings.fingerprint
 
 
 @pytest.mark.parametrize("arguments", [{}, {"radius": 0.3, "rotations": 2}, {"ball": "simplex"}])
@@ -55,7 +55,7 @@ def test_collecting_gives_the_scores_of_a_direct_run(tmp_path, arguments):
     answers.sample(frac=1, random_state=0).to_parquet(tmp_path / "answers.parquet")
     collected = ah.collect(tmp_path / "queries.parquet", tmp_path / "answers.parquet")
     same(collected, ah.gamma(MODEL, TABLE, **arguments))
-    assert collected.settings["still"] == ["city", "unit"]
+    assert collected.settings.still == ["city", "unit"]
     assert collected.queries == len(queries)
 
 
@@ -89,7 +89,7 @@ def test_text_answers_are_labels(tmp_path):
     collected = ah.collect(tmp_path / "q.parquet", tmp_path / "a.csv")
     direct = ah.gamma(MODEL, TABLE, output="onehot", ball="auto pairs")
     np.testing.assert_allclose(collected.values, direct.values, atol=1e-14)
-    assert collected.settings["kind"] == "onehot"
+    assert collected.settings.kind == "onehot"
 
 
 def test_answers_that_do_not_fit_are_refused(tmp_path):

@@ -45,7 +45,7 @@ def test_a_smooth_model_passes_and_the_scores_come_back(project):
     done = project("""
 def test_smooth(assert_harmonic):
     scores = assert_harmonic(smooth, POINTS, below=0.2, radius=0.3, rotations=6, seed=2)
-    assert scores.settings["rotations"] == 6
+    assert scores.settings.rotations == 6
     assert isinstance(scores, ah.Scores)
 """)
     done.assert_outcomes(passed=1)
@@ -74,7 +74,7 @@ def test_both(assert_harmonic, tmp_path):
     old = assert_harmonic(smooth, POINTS, below=9, radius=0.4, seed=3)
     assert_harmonic(smooth, POINTS, baseline=old.save(tmp_path / "old.parquet"))
     new = assert_harmonic(smooth, POINTS, baseline=old, margin=0.1)
-    assert new.settings["radius"] == 0.4
+    assert new.settings.radius == 0.4
     assert_harmonic(rough, POINTS, below=9, baseline=str(tmp_path / "old.parquet"))
 """)
     done.assert_outcomes(failed=1)

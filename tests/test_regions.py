@@ -51,11 +51,11 @@ def test_numbers_move_and_the_rest_stays(library):
         return np.asarray(frame["age"], dtype=float) / 100
 
     scores = ah.gamma(model, table, batch_size=10**5)
-    assert scores.settings["columns"] == ["age", "income"]
-    assert scores.settings["still"] == ["name", "city", "member"]
+    assert scores.settings.columns == ["age", "income"]
+    assert scores.settings.still == ["name", "city", "member"]
     assert len(scores) == 50
     frame = seen[-1].to_pandas() if library == "pyarrow" else seen[-1]
-    each = 1 + 4 * scores.settings["directions"]
+    each = 1 + 4 * scores.settings.directions
     names = np.asarray(frame["name"]).reshape(-1, each)
     assert (names == names[:, :1]).all(), "a query keeps its own point's text"
     assert list(names[:, 0]) == [f"p{row}" for row in range(50)]
@@ -73,7 +73,7 @@ def test_only_named_columns_move():
     region = points(people(), moving=["income"])
     scores = ah.gamma(lambda frame: frame["age"].to_numpy() * 1.0, region)
     assert scores.values.max() == 0
-    assert "age" in scores.settings["still"]
+    assert "age" in scores.settings.still
     with pytest.raises(SettingsError, match="city"):
         points(people(), moving=["city"])
 
@@ -86,8 +86,8 @@ def test_constant_columns_are_held_still():
         return x[:, 0] ** 2
 
     scores = ah.gamma(model, data)
-    assert scores.settings["still"] == ["1"]
-    assert scores.settings["dimension"] == 2
+    assert scores.settings.still == ["1"]
+    assert scores.settings.dimension == 2
 
 
 def test_images_are_flattened_and_restored():
@@ -98,9 +98,9 @@ def test_images_are_flattened_and_restored():
         return x[:, 0, 0, 0]
 
     scores = ah.gamma(model, images, radius=20.0, bounds=(0, 255))
-    assert scores.settings["dimension"] == 60
-    assert scores.settings["scale"] == [1.0] * 60
-    assert 0 < scores.settings["clipped"] < 1
+    assert scores.settings.dimension == 60
+    assert scores.settings.scale == [1.0] * 60
+    assert 0 < scores.settings.clipped < 1
 
 
 def test_bounds_hold():
@@ -110,9 +110,9 @@ def test_bounds_hold():
         return x.sum(axis=1)
 
     data = RANDOM.uniform(0, 1, size=(50, 4))
-    assert ah.gamma(model, data, bounds=(0, 1), radius=1.0).settings["clipped"] > 0.2
+    assert ah.gamma(model, data, bounds=(0, 1), radius=1.0).settings.clipped > 0.2
     far = ah.gamma(lambda x: x.sum(axis=1), data, bounds=(-100, 100), radius=1.0)
-    assert far.settings["clipped"] == 0
+    assert far.settings.clipped == 0
 
 
 def test_tensors_stay_tensors():
@@ -127,10 +127,10 @@ def test_tensors_stay_tensors():
 def test_scale_and_radius_come_from_the_reference():
     reference = RANDOM.normal(scale=[1.0, 100.0], size=(500, 2))
     scores = ah.gamma(lambda x: x[:, 0], reference[:1], reference=reference)
-    assert scores.settings["scale"] == pytest.approx([1, 100], rel=0.1)
+    assert scores.settings.scale == pytest.approx([1, 100], rel=0.1)
     distance = nearest_distance(reference, reference.std(axis=0))
-    assert scores.settings["radius"] == pytest.approx(distance)
-    assert scores.settings["nearest_distance"] == pytest.approx(distance)
+    assert scores.settings.radius == pytest.approx(distance)
+    assert scores.settings.nearest_distance == pytest.approx(distance)
 
 
 @pytest.mark.parametrize("dimension", [2, 40])
@@ -176,7 +176,7 @@ def test_a_hull_in_many_dimensions_stays_inside():
         found = linprog(np.zeros(120), A_eq=equations, b_eq=np.append(row, 1), bounds=(0, None))
         assert found.success
     scores = ah.gamma(lambda frame: frame["c0"].to_numpy() ** 2, region, reference=data_frame(data))
-    assert scores.settings["region"] == "hull"
+    assert scores.settings.region == "hull"
 
 
 def data_frame(data):
@@ -202,7 +202,7 @@ def test_pixels_that_may_not_move_stay_and_the_image_keeps_its_shape(library):
         return x[:, 0, 0] ** 2 + x[:, 1, 2] * 100
 
     scores = ah.gamma(model, points(images, moving=[0, 1]), radius=0.1, scale=None)
-    assert scores.settings["still"] == ["2", "3", "4", "5"]
+    assert scores.settings.still == ["2", "3", "4", "5"]
     assert scores.values.max() < 0.02, "the last pixel never moves"
 
 

@@ -293,7 +293,7 @@ def test_a_file_brings_paths_and_all_back(tmp_path):
     found = ah.adversarial_search(
         model, images, radius=100, bounds=(0, 255), grid=1.0, steps=30, seed=2
     )
-    assert found.settings["ball"] == "sampled onehot singles"
+    assert found.settings.ball == "sampled onehot singles"
     assert found.path(1).shape[1:] == (1, 8, 8)
     again = ah.Search.load(found.save(tmp_path / "search.parquet"))
     for name in ("starts", "choices", "labels", "margins", "flips", "queries"):
@@ -343,7 +343,7 @@ def test_a_table_with_text_and_names():
     named = ah.as_model(model, classes=None)
     table = data.data.assign(place=pd.Series(["here"] * 150))
     found = ah.adversarial_search(named, table, radius=0.3, output="logit", steps=40)
-    assert found.settings["columns"] == data.feature_names
+    assert found.settings.columns == data.feature_names
     assert found.rate.value > 0.9
     plain = ah.adversarial_search(fitted, data.data, radius=0.3, output="probability", steps=40)
     assert set(plain.to_frame("pandas")["label"]) == set(data.target_names)

@@ -149,7 +149,7 @@ def test_the_default_costs_at_most_64_queries_a_point():
             data = np.random.default_rng(0).normal(size=(many, dimension))
             scores = ah.gamma(lambda x: x.sum(axis=1), data, radius=0.1, scale=None)
             assert scores.queries <= 64 * many
-            assert scores.settings["rotations"] == 4
+            assert scores.settings.rotations == 4
 
 
 def counting(function):
@@ -201,7 +201,7 @@ def test_noise_is_found_and_counted_in_the_error(points):
         return x.sum(axis=1) + 0.1 * random.normal(size=len(x))
 
     scores = ah.gamma(noisy, points, radius=0.5, scale=None)
-    assert scores.settings["noise"] == pytest.approx(0.1, rel=0.8)
+    assert scores.settings.noise == pytest.approx(0.1, rel=0.8)
     # The centre's own noise, 0.1/√4, dominates; errors that missed it would be near 0.014.
     assert np.sqrt(np.mean(scores.errors**2)) == pytest.approx(0.1 / 2, rel=0.1)
     assert np.std(scores.signed) == pytest.approx(0.1 / 2, rel=0.15)
@@ -210,15 +210,15 @@ def test_noise_is_found_and_counted_in_the_error(points):
 
 
 def test_auto_picks_pairs_for_slopes_and_singles_for_kinks(points):
-    assert "pairs" in ah.gamma(lambda x: x.sum(axis=1), points, radius=0.1).settings["ball"]
+    assert "pairs" in ah.gamma(lambda x: x.sum(axis=1), points, radius=0.1).settings.ball
 
     def bowls(x):
         nearest = points[np.argmin(np.linalg.norm(x[:, None] - points, axis=2), axis=1)]
         return np.abs(x - nearest).max(axis=1)
 
     even = ah.gamma(bowls, points, radius=0.1)
-    assert even.settings["ball"] == "rotated simplex"
-    assert even.settings["even_power"] > even.settings["odd_power"]
+    assert even.settings.ball == "rotated simplex"
+    assert even.settings.even_power > even.settings.odd_power
 
 
 @pytest.mark.parametrize("reduction", ["norm", "predicted", "angle", 1, -1])

@@ -43,8 +43,8 @@ def test_everything_is_logged_to_the_active_run(mlflow, scores, tmp_path):
     assert data.metrics["gamma/rms"] == scores.rms.value
     assert data.metrics["gamma/queries"] == scores.queries
     assert data.metrics["gamma/worst"] == scores.intervals()[0].max()
-    assert float(data.params["gamma/radius"]) == scores.settings["radius"]
-    assert data.params["gamma/fingerprint"] == scores.settings["fingerprint"]
+    assert float(data.params["gamma/radius"]) == scores.settings.radius
+    assert data.params["gamma/fingerprint"] == scores.settings.fingerprint
     folder = mlflow.artifacts.download_artifacts(run_id=run, artifact_path="gamma")
     loaded = ah.Scores.load(f"{folder}/points.parquet")
     np.testing.assert_array_equal(loaded.values, scores.values)

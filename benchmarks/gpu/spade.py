@@ -59,10 +59,10 @@ def main(arguments: list[str] | None = None) -> bool:
         met = bar is None or seconds <= bar
         good &= met
         print(f"{size:,} × {shape}: {scores}; data made in {made:.0f} s")
-        stages = scores.settings["seconds"].items()
+        stages = scores.settings.seconds.items()
         print("  " + ", ".join(f"{name} {spent:.2f} s" for name, spent in stages))
         print(
-            f"  λ known to {scores.settings['residual']:.0e} of itself; {_memory(device)}\n"
+            f"  λ known to {scores.settings.residual:.0e} of itself; {_memory(device)}\n"
             f"  {seconds:.1f} s end to end; bar {bar}: {'met' if met else 'MISSED'}",
             flush=True,
         )

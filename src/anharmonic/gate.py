@@ -16,6 +16,7 @@ import numpy as np
 
 from anharmonic._core.estimate import Estimate
 from anharmonic._core.protocols import Floats
+from anharmonic._core.settings import COMPARABLE
 from anharmonic._core.statistics import Moments, half_widths, welch
 from anharmonic.errors import SettingsError
 from anharmonic.scores import Scores
@@ -234,48 +235,29 @@ def _usable(scores: Scores, which: str) -> None:
         )
 
 
-SETTINGS = ("kind", "reduction", "radius", "scale", "columns", "bounds")
-
-
 def same_points(one: Scores, other: Scores) -> bool:
     """Whether both were measured at the same points, in the same order."""
-    known = one.settings.get("fingerprint")
-    return known is not None and known == other.settings.get("fingerprint")
+    known = one.settings.fingerprint
+    return known is not None and known == other.settings.fingerprint
 
 
 def require_alike(scores: Scores, baseline: Scores) -> None:
     """Refuse to compare what was measured differently, and say what differs."""
-    now, before = _facts(scores), _facts(baseline)
-    differing = [
-        f"{name} ({before[name]!r:.60}, now {now[name]!r:.60})"
-        for name in now
-        if not _alike(now[name], before[name])
-    ]
+    now, before = scores.settings, baseline.settings
+    facts = {name: (before.plain().get(name), now.plain().get(name)) for name in COMPARABLE}
+    # Asking for what a model answers anyway is no difference.
+    outputs = before.output or before.kind, now.output or now.kind
+    differing = {name: facts[name] for name in now.differing(before)}
+    if baseline.metric != scores.metric:
+        differing = {"metric": (baseline.metric, scores.metric), **differing}
+    if outputs[0] != outputs[1]:
+        differing["output"] = outputs
     if differing:
+        words = [
+            f"{name} ({then!r:.60}, now {today!r:.60})" for name, (then, today) in differing.items()
+        ]
         raise SettingsError(
-            f"the baseline was measured with another {'; another '.join(differing)}: measure again "
-            "with its settings (anharmonic check --baseline with --model and --data does), "
+            f"the baseline was measured with another {'; another '.join(words)}: measure again "
+            "with its settings (anharmonic check --baseline with a model and --data does), "
             "or make a new baseline"
         )
-
-
-def _facts(scores: Scores) -> dict[str, Any]:
-    known = scores.settings
-    output = known.get("output")
-    # Asking for what a model answers anyway is no difference.
-    asked = known.get("kind") if output is None else output
-    return {
-        "metric": scores.metric,
-        "output": asked,
-        **{name: known.get(name) for name in SETTINGS},
-    }
-
-
-def _alike(one: Any, other: Any) -> bool:
-    if one == other:
-        return True
-    try:
-        # Another machine may sum in another order: the last digits are no difference.
-        return bool(np.allclose(one, other, rtol=1e-9, atol=0))
-    except (TypeError, ValueError):
-        return False

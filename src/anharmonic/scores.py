@@ -7,10 +7,10 @@ it cost and the settings to do it again. It knows nothing of models.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal, Self, cast
+from typing import TYPE_CHECKING, Any, Literal, cast, final
 
 import numpy as np
 
@@ -18,7 +18,9 @@ from anharmonic._core import tables
 from anharmonic._core.boundaries import label_step, mean_coordinate
 from anharmonic._core.columns import remark, told
 from anharmonic._core.estimate import Estimate
+from anharmonic._core.metrics import Description, Metric, metric_of
 from anharmonic._core.protocols import Floats, Integers
+from anharmonic._core.settings import Settings
 from anharmonic._core.statistics import Moments, half_widths, stratified_error
 from anharmonic._core.uncertainty import (
     LOOKS,
@@ -27,42 +29,50 @@ from anharmonic._core.uncertainty import (
     resolutions,
     rounding,
 )
-from anharmonic.errors import InputError, SettingsError
+from anharmonic.errors import SettingsError
 
 __all__ = ["Scores", "mean_coordinate"]
 
-SMALL = ("clever", "paper stability")
-"""Measures whose small values are the fragile ones, in files that do not say so."""
 SUMS = "sums."
 COLUMNS = ("value", "error", "squared", "signed", "output", "turns")
-CHANGES = ("largest", "flat", "same")
-"""Columns that files of 0.1.0 do not have."""
-HOMES = {
-    "clever": ("measures.clever", "CleverScores"),
-    "flip rate": ("measures.baselines", "FlipScores"),
-}
-"""Metrics whose scores are more than these columns. Their rooms are above this one, so one is
-entered only when a file of its scores is opened."""
 
 
+@final
 @dataclass(frozen=True, repr=False)
 class Scores:
     """One score for each point, with its error and its cost.
 
-    - `values` (points,): the score, never negative for gamma.
-    - `errors` (points,): its standard error, from independent turns of the ball.
-    - `squared` (points,): the score's square without the upward bias of noise; may be below 0.
-    - `signed` (points,) or (points, columns): f(x) minus the mean around x.
-    - `outputs`: f(x) itself, in the same shape as `signed`.
-    - `turns` (points,): how many independent turns each point got.
-    - `queries`: rows the model was asked for, everything included.
-    - `largest`, `flat`, `same` (points,): the largest change along one direction (of a pair,
-      its even part), how many had next to none, and how many neighbours had exactly the
-      centre's answer; see `resolution`.
+    Parameters
+    ----------
+    metric
+        What the values are, by name; `about` knows more.
+    values : (points,)
+        The score, never negative for gamma.
+    errors : (points,)
+        Its standard error, from independent turns of the ball.
+    squared : (points,)
+        The score's square without the upward bias of noise; may be below 0.
+    signed : (points,) or (points, columns)
+        f(x) minus the mean around x.
+    outputs
+        f(x) itself, in the same shape as `signed`.
+    turns : (points,)
+        How many independent turns each point got.
+    queries
+        Rows the model was asked for, everything included.
+    settings
+        What was asked and chosen: enough to measure again.
+    columns
+        What the measure adds for each point, by name. Gamma has `largest`, `flat` and `same`:
+        the largest change along one direction (of a pair, its even part), how many directions
+        had next to none, and how many neighbours had exactly the centre's answer; see
+        `resolution`.
+    index
+        That of the pandas frame the points came in, if any; it is not saved.
+    sums
+        Arrays by name that a stopped run needs to go on to the same bits.
 
-    A point that was not finished holds NaN; `complete` says whether there is none. Scores of a
-    run that was stopped have its `sums` too, arrays by name, so that it goes on to the same bits.
-    `index` is that of the pandas frame the points came in, if any; it is not saved.
+    A point that was not finished holds NaN; `complete` says whether there is none.
     """
 
     metric: str
@@ -73,18 +83,32 @@ class Scores:
     outputs: Floats
     turns: Integers
     queries: int
-    settings: dict[str, Any] = field(default_factory=dict)
-    largest: Floats = field(default_factory=lambda: np.zeros(0))
-    flat: Integers = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    same: Integers = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    index: Any = field(default=None, compare=False)
-    sums: dict[str, Any] = field(default_factory=dict)
+    settings: Settings = field(default_factory=Settings)
+    columns: Mapping[str, Any] = field(default_factory=dict)
+    index: object = field(default=None, compare=False)
+    sums: Mapping[str, Any] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        for name in CHANGES:
-            empty = getattr(self, name)
-            if not len(empty):
-                object.__setattr__(self, name, np.zeros(len(self.values), dtype=empty.dtype))
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """What the measure adds, by name: a column, or something made from columns."""
+            if not name.startswith("_") and "metric" in vars(self):
+                made = self.about.columns
+                if name in made:
+                    return made[name](self)
+                if name in self.columns:
+                    return self.columns[name]
+            raise AttributeError(f"{type(self).__name__} of {vars(self).get('metric')}: {name}")
+
+    @property
+    def about(self) -> Metric:
+        """What the values are: which way is fragile, how intervals are made."""
+        return metric_of(self.metric)
+
+    def column(self, name: str) -> Any:
+        """One of `columns`; zeros where the measure does not have it."""
+        found = self.columns.get(name)
+        return np.zeros(len(self)) if found is None else found
 
     def __len__(self) -> int:
         return len(self.values)
@@ -92,8 +116,8 @@ class Scores:
     @property
     def fragile(self) -> Literal["large", "small"]:
         """Which values are the fragile ones: large as for gamma, or small as for a margin."""
-        small = self.settings.get("fragile", "small" if self.metric in SMALL else "large")
-        return "small" if small == "small" else "large"
+        told = self.settings.fragile or self.about.fragile
+        return "small" if told == "small" else "large"
 
     @property
     def started(self) -> bool:
@@ -121,7 +145,7 @@ class Scores:
         A whole grid is no random sample of it: its cells each stand for themselves, so that only
         what differs within a cell counts, and that is read from cells side by side.
         """
-        cells = self.settings.get("cells")
+        cells = self.settings.cells
         if cells and self.complete and len(self) > 1:
             return stratified_error(self.values, cells)
         return float(self.moments.error)
@@ -151,13 +175,13 @@ class Scores:
     @property
     def _one_signed(self) -> bool:
         """Whether every turn deviates in the same direction, as shares of changed labels do."""
-        known = self.settings
-        if known.get("noise"):  # the label at the centre changes by itself then
+        settings = self.settings
+        if settings.noise:  # the label at the centre changes by itself then
             return False
-        if known.get("kind") == "label":
-            return len(known.get("classes") or ()) == 2
-        reduction = known.get("reduction")
-        return known.get("kind") == "onehot" and (
+        if settings.kind == "label":
+            return len(settings.classes) == 2
+        reduction = settings.reduction
+        return settings.kind == "onehot" and (
             reduction == "predicted" or isinstance(reduction, int)
         )
 
@@ -165,7 +189,7 @@ class Scores:
     def _free_columns(self) -> int:
         """How many directions noise has: probabilities sum to 1, which takes one away."""
         columns = self.signed.shape[1] if self.signed.ndim == 2 else 1
-        return max(1, columns - (self.settings.get("kind") == "probability"))
+        return max(1, columns - (self.settings.kind == "probability"))
 
     @property
     def lowered(self) -> Floats:
@@ -191,18 +215,19 @@ class Scores:
         Errors below it prove little: few turns agree by chance (see `uncertainty`). It is 0 for
         models that bend smoothly.
         """
-        known = self.settings
-        kind, directions = known.get("kind"), known.get("directions") or 1
-        changes = np.where(self.largest > self.rounding, self.largest, 0.0)
-        if known.get("reduction") == "angle":
+        settings = self.settings
+        kind, directions = settings.kind, settings.directions or 1
+        largest = self.column("largest")
+        changes = np.where(largest > self.rounding, largest, 0.0)
+        if settings.reduction == "angle":
             changes = changes / np.maximum(self._lengths, np.finfo(float).tiny)
         found = resolutions(
             largest=changes,
-            flat=self.flat,
-            same=self.same,
+            flat=self.column("flat"),
+            same=self.column("same"),
             turns=self.turns,
             directions=directions,
-            paired=bool(known.get("paired")),
+            paired=settings.paired,
             bounded=kind in ("onehot", "label", "probability"),
             outputs=self.outputs,
         )
@@ -213,9 +238,8 @@ class Scores:
     @property
     def rounding(self) -> Floats:
         """How far rounding of the model's answer at the point itself may move each score."""
-        if self.settings.get("reduction") == "angle":
-            return rounding(self.settings.get("precision", 0.0), np.ones(len(self)))
-        return rounding(self.settings.get("precision", 0.0), self.outputs)
+        centres = np.ones(len(self)) if self.settings.reduction == "angle" else self.outputs
+        return rounding(self.settings.precision, centres)
 
     @property
     def _lengths(self) -> Floats:
@@ -232,7 +256,7 @@ class Scores:
         A tolerance stops a point when its interval is narrow, so then each of its looks gets
         its share of the chance to be wrong, and the interval holds whenever it stopped.
         """
-        looks = LOOKS if self.settings.get("tolerance") else 1
+        looks = LOOKS if self.settings.tolerance else 1
         return half_widths_of_points(self.full_errors, self.turns, level, looks) + self.rounding
 
     @property
@@ -256,6 +280,8 @@ class Scores:
         Where answers change in steps, turns that happen to agree prove little: an interval is
         never narrower than one neighbour's change, more or less, would make it.
         """
+        if self.about.intervals is not None:
+            return self.about.intervals(self, level)
         reach = self.half_widths(level)
         # The length of a vector of noise is never near 0, so the lower end starts below it.
         low = self.values if self._free_columns == 1 else np.fmin(self.values, self.lowered)
@@ -264,10 +290,10 @@ class Scores:
     @property
     def _most(self) -> float:
         """The largest score there can be: shares and probabilities are bounded."""
-        if self.settings.get("kind") not in ("onehot", "probability") or self.metric != "gamma":
+        if self.settings.kind not in ("onehot", "probability") or self.metric != "gamma":
             return float("inf")
         largest = {"norm": float(np.sqrt(2)), "angle": float(np.pi)}
-        return largest.get(str(self.settings.get("reduction")), 1.0)
+        return largest.get(str(self.settings.reduction), 1.0)
 
     def worst(self, count: int = 10, level: float = 0.95) -> Integers:
         """Rows of the most fragile scores, by the safe ends of their intervals: noise is no guilt.
@@ -284,6 +310,8 @@ class Scores:
         else:
             ends = np.where(np.isfinite(low), low, np.where(known, 0.0, -1.0))
             order = np.lexsort((-np.nan_to_num(self.values), -ends))
+        if self.about.skips_unknown:
+            order = order[known[order]]
         return order[:count].astype(np.int64)
 
     @property
@@ -294,14 +322,14 @@ class Scores:
         dimensions), read backwards. Lengths are in the scaled features' units.
         """
         step = label_step(self.settings, self.outputs)
-        reach = step * self.settings["radius"] * mean_coordinate(self.settings["dimension"])
+        reach = step * self.settings.radius * mean_coordinate(self.settings.dimension)
         return Estimate(self.mean / reach, self.error / reach)
 
     @property
     def boundary_area(self) -> Estimate:
         """Estimated area of the decision boundary inside the region, from scores of labels."""
         density = self.boundary_density
-        volume = self.settings.get("volume")
+        volume = self.settings.volume
         if volume is None:
             raise SettingsError(
                 "these points have no volume: measure on regions.grid(…) or regions.hull(…), "
@@ -322,42 +350,48 @@ class Scores:
             "noise_floor": self.floor,
             "rms": list(self.rms),
             "queries": self.queries,
-            "settings": self.settings,
+            "settings": self.settings.plain(),
+            **self._description.facts,
         }
 
+    @property
+    def _description(self) -> Description:
+        """What the metric says of these scores beside the usual."""
+        if self.about.describe is not None:
+            return self.about.describe(self)
+        return Description(int(np.isnan(self.values).sum()), "", {})
+
     def __repr__(self) -> str:
-        radius = self.settings.get("radius")
-        where = "" if radius is None else f", radius {radius:.4g}"
-        missing = "" if self.complete else f", {int(np.isnan(self.values).sum()):,} unfinished"
+        settings, noted = self.settings, self._description
+        where = f", radius {settings.radius:.4g}" if settings.knows("radius") else ""
+        missing = f", {noted.unfinished:,} unfinished" if noted.unfinished else ""
+        moved = remark(settings)
         return (
             f"<{self.metric} {Estimate(self.mean, self.error)} over {len(self):,} points"
-            f"{missing}, {self.queries:,} queries{where}{remark(self.settings)}>"
+            f"{missing}, {self.queries:,} queries{where}{moved}{noted.words}>"
         )
 
     def _repr_html_(self) -> str:
+        settings = self.settings
         cells = {
             self.metric: Estimate(self.mean, self.error),
             "points": f"{len(self):,}",
             "queries": f"{self.queries:,}",
             "noise alone": f"{self.floor:.2g}",
-            "radius": self.settings.get("radius", "–"),
-            "ball": self.settings.get("ball", "–"),
-            "model": self.settings.get("model", "–"),
-            **told(self.settings),
+            **{name: settings.plain().get(name, "–") for name in ("radius", "ball", "model")},
+            **told(settings),
         }
         return tables.facts(cells)
 
     def to_arrow(self) -> Any:
         """The points as a pyarrow Table, settings in its metadata."""
         arrays = (self.values, self.errors, self.squared, self.signed, self.outputs, self.turns)
-        columns = dict(zip(COLUMNS, arrays, strict=True))
-        if self.metric == "gamma":
-            columns |= {name: getattr(self, name) for name in CHANGES}
-        about = {"metric": self.metric, "queries": self.queries, "settings": self.settings}
+        columns = {**dict(zip(COLUMNS, arrays, strict=True)), **self.columns}
+        about = {"metric": self.metric, "queries": self.queries, "settings": self.settings.plain()}
         return tables.arrow(columns, about)
 
     def to_frame(self, backend: tables.Backend | None = None) -> Any:
-        """One row a point, as the first installed of pandas, polars and pyarrow, or as told."""
+        """One row per point, as the first installed of pandas, polars and pyarrow, or as told."""
         found = tables.frame(self.to_arrow(), backend)
         if self.index is not None and hasattr(found, "set_axis"):
             return found.set_axis(self.index, axis=0)
@@ -371,20 +405,17 @@ class Scores:
         return tables.save(table, path)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read what `save` wrote, as the kind of scores it was."""
-        table, about = tables.load(path, "scores", "Scores.save or --out")
-        kind = _kind_of(about["metric"])
-        if not issubclass(kind, cls):
-            raise InputError(f"{path} holds {about['metric']} scores: open it with Scores.load")
-        return cast(Self, kind._read(table, about))
+    def load(cls, path: str | os.PathLike[str]) -> Scores:
+        """Read what `save` wrote."""
+        return cls.read(*tables.load(path, "scores", "Scores.save or --out"))
 
     @classmethod
-    def _read(cls, table: Any, about: dict[str, Any]) -> Scores:
-        """From what `to_arrow` made."""
+    def read(cls, table: Any, about: Mapping[str, Any]) -> Scores:
+        """From a table and the facts beside it, as `to_arrow` made them."""
         values, errors, squared, signed, outputs, turns = (
             tables.column(table, name) for name in COLUMNS
         )
+        others = [name for name in table.column_names if name not in COLUMNS]
         return cls(
             metric=about["metric"],
             values=values,
@@ -394,18 +425,13 @@ class Scores:
             outputs=outputs,
             turns=turns,
             queries=about["queries"],
-            settings=about["settings"],
-            **{name: tables.column(table, name) for name in CHANGES if name in table.column_names},
+            settings=metric_of(about["metric"]).settings.read(about["settings"]),
+            columns={
+                name: tables.column(table, name) for name in others if not name.startswith(SUMS)
+            },
             sums={
                 name.removeprefix(SUMS): tables.column(table, name)
-                for name in table.column_names
+                for name in others
                 if name.startswith(SUMS)
             },
         )
-
-
-def _kind_of(metric: str) -> type[Scores]:
-    """The class of a metric's scores, from its own room."""
-    room, name = HOMES.get(metric, ("scores", "Scores"))
-    kind: type[Scores] = getattr(import_module(f"anharmonic.{room}"), name)
-    return kind

@@ -156,7 +156,7 @@ class Measuring:
             batch_size=self.batch,
         )
         self.found.arrays[f"auto {budget}"] = scores.values
-        self.found.facts["auto"] = scores.settings["ball"]
+        self.found.facts["auto"] = scores.settings.ball
         return int(scores.queries)
 
     def search(self, climb: Climb, number: int, rows: Integers) -> int:

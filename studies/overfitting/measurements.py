@@ -120,12 +120,12 @@ def _measured(
 
 def _change(model: Any, region: Region, scores: Scores, seed: int) -> float:
     """Mean |change| from a point to its neighbours; for labels, the share that changes."""
-    if scores.settings["kind"] == "onehot":
+    if scores.settings.kind == "onehot":
         return float((scores.signed * scores.outputs).sum(axis=1).mean())
-    held = region.holding(scores.settings["still"])
+    held = region.holding(scores.settings.still)
     steps = generator(seed, 33).standard_normal((CHANGES, *held.values.shape))
-    steps *= scores.settings["radius"] / np.linalg.norm(steps, axis=-1, keepdims=True)
-    moved = (held.values + steps * np.array(scores.settings["scale"])).reshape(-1, held.dimension)
+    steps *= scores.settings.radius / np.linalg.norm(steps, axis=-1, keepdims=True)
+    moved = (held.values + steps * np.array(scores.settings.scale)).reshape(-1, held.dimension)
     rows = np.tile(np.arange(len(held)), CHANGES)
     answers = model(held.restored(moved, rows)).reshape(CHANGES, -1)
     return float(np.abs(answers - scores.outputs.reshape(1, -1)).mean())

@@ -114,7 +114,7 @@ def _remark(found: Found, neighbours: int, radius: float) -> str:
     both = zip(radii, found.scores(neighbours), strict=True)
     own = [each for other, each in both if other == radius]
     spread = np.mean([each.error / each.score for each in own])
-    added = [each.settings["edges_added"] for each in own]
+    added = [each.settings.edges_added for each in own]
     joints = f"; {', '.join(map(str, added))} edges added to join parts" if any(added) else ""
     return f"one network ± {spread:.0%} for new digits{joints}"
 

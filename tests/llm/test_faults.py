@@ -259,10 +259,10 @@ def test_never_more_at_once_than_allowed_and_always_as_many():
 def test_a_server_is_asked_again_unless_told_otherwise():
     with Server(lambda *_: GOOD) as server, endpoint(server) as client:
         found = ah.llm.gamma(client, ["why?"], embed=words, count=3)
-        assert found.scores.settings["perturb"] == "resample"
+        assert found.scores.settings.perturb == "resample"
         assert server.prompts == ["why?"] * 7
         assert sorted(each["temperature"] for each in server.asked) == [0] * 4 + [1] * 3
-    assert ah.llm.gamma(str, ["why?"], embed=words).scores.settings["perturb"] == "control"
+    assert ah.llm.gamma(str, ["why?"], embed=words).scores.settings.perturb == "control"
 
 
 def test_answers_keep_their_order():

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import text
 
 from anharmonic.errors import InputError
-from anharmonic.serve.http.problems import Moved, StoreAway
+from anharmonic.serve.http.problems import StoreUnavailable, WriteConflict
 from anharmonic.serve.monitor.export import export
 from anharmonic.serve.monitor.queries import Reading
 from anharmonic.serve.monitor.records import Batch, Event, Raised
@@ -68,9 +68,9 @@ def test_what_is_appended_is_there_with_the_state_it_left(address: str, opened: 
 def test_a_batch_that_fails_leaves_nothing(address: str, opened: Opened) -> None:
     store = opened(address)
     store.append(batch(0, 4, alarms=[ALARM]))
-    with pytest.raises(Moved):
+    with pytest.raises(WriteConflict):
         store.append(batch(4, 3, alarms=[ALARM]))
-    with pytest.raises(Moved):
+    with pytest.raises(WriteConflict):
         store.append(batch(3, 3))
     assert store.kept("m").sequence == 4
     assert store.kept("m").state == b"0"
@@ -166,7 +166,7 @@ def test_a_full_disk_is_said_and_passes(tmp_path: object, opened: Opened) -> Non
         pages = connection.execute(text("PRAGMA page_count")).scalar_one()
     with store.reading() as connection:
         connection.execute(text(f"PRAGMA max_page_count = {pages}"))
-    with pytest.raises(StoreAway, match="full"):
+    with pytest.raises(StoreUnavailable, match="full"):
         store.append(batch(10, 2000))
     assert store.kept("m").sequence == 10
     with store.reading() as connection:

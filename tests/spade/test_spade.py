@@ -60,7 +60,7 @@ def test_the_parts_fit_together(scores):
     row = 17
     own = (scores.edges == row).any(axis=1)
     np.testing.assert_allclose(scores.values[row], scores.edge_values[own].mean())
-    assert scores.settings["recall"] == {"inputs": 1.0, "outputs": 1.0}
+    assert scores.settings.recall == {"inputs": 1.0, "outputs": 1.0}
 
 
 def test_order_of_rows_does_not_matter(scores):
@@ -80,7 +80,7 @@ def test_scale_shift_and_rotation_of_outputs_do_not_matter(scores):
 def test_huge_and_tiny_units_do_not_matter(scores, torn, search):
     found = ah.spade(1e200 * INPUTS, 1e-200 * OUTPUTS, search=search, blocks=0)
     np.testing.assert_allclose(found.eigenvalues, scores.eigenvalues, rtol=1e-9)
-    assert found.settings["recall"] == {"inputs": 1.0, "outputs": 1.0}
+    assert found.settings.recall == {"inputs": 1.0, "outputs": 1.0}
     joined = ah.spade(INPUTS, torn[0], blocks=0).score
     np.testing.assert_allclose(ah.spade(INPUTS, 1e200 * torn[0], blocks=0).score, joined)
 
@@ -137,7 +137,7 @@ def test_a_model_is_asked_once_a_point(scores):
 def test_tables_images_and_single_outputs():
     frame = pd.DataFrame(INPUTS, columns=list("abcdef")).assign(kind="x")
     told = ah.spade(frame, OUTPUTS[:, 0], scale="auto", blocks=0)
-    assert told.settings["still"] == ["kind"]
+    assert told.settings.still == ["kind"]
     scaled = ah.spade(INPUTS / INPUTS.std(axis=0), OUTPUTS[:, 0], blocks=0)
     np.testing.assert_allclose(told.eigenvalues, scaled.eigenvalues, rtol=1e-9)
     images = ah.spade(INPUTS.reshape(300, 2, 3), OUTPUTS, blocks=0)
@@ -147,12 +147,12 @@ def test_tables_images_and_single_outputs():
 def test_a_disconnected_output_graph_is_joined_and_says_so(torn):
     outputs, _ = torn
     joined = ah.spade(INPUTS, outputs)
-    assert (joined.settings["output_parts"], joined.settings["edges_added"]) == (3, 2)
+    assert (joined.settings.output_parts, joined.settings.edges_added) == (3, 2)
     assert "joined by 2 edges" in repr(joined)
     each = ah.spade(INPUTS, outputs, components="each")
-    assert each.settings["edges_added"] == 0
+    assert each.settings.edges_added == 0
     assert each.score < joined.score / 10
-    assert each.settings["edges_torn"] > 0
+    assert each.settings.edges_torn > 0
 
 
 def test_parts_are_scored_as_if_alone(torn):
@@ -163,7 +163,7 @@ def test_parts_are_scored_as_if_alone(torn):
         for part, size in enumerate(np.bincount(clump))
     }
     assert len(alone) == 3
-    for size, score in each.settings["parts"]:
+    for size, score in each.settings.parts:
         np.testing.assert_allclose(score, alone[size].score, rtol=1e-9)
     largest = int(np.argmax(np.bincount(clump)))
     np.testing.assert_allclose(
@@ -183,7 +183,7 @@ def test_repair_can_be_refused(torn):
 
 def test_copies_change_nothing(scores):
     twice = ah.spade(np.concatenate([INPUTS, INPUTS[:50]]), np.concatenate([OUTPUTS, OUTPUTS[:50]]))
-    assert twice.settings["copies"] == 50
+    assert twice.settings.copies == 50
     np.testing.assert_allclose(twice.eigenvalues, scores.eigenvalues, rtol=1e-9)
     np.testing.assert_array_equal(twice.values[300:], twice.values[:50])
     assert twice.edges.max() < 300
@@ -350,7 +350,7 @@ def test_a_device_gives_the_same_scores_without_further_packages(monkeypatch):
     np.testing.assert_allclose(there.eigenvalues, here.eigenvalues, rtol=1e-8)
     assert spearmanr(here.values, there.values).statistic > 0.9999
     np.testing.assert_allclose(there.blocks, here.blocks, rtol=1e-8)
-    assert there.settings["search"] == {"inputs": "torch", "outputs": "torch"}
+    assert there.settings.search == {"inputs": "torch", "outputs": "torch"}
 
 
 @pytest.mark.parametrize("search", ["exact", "filtered", "hnsw", "clusters", "torch"])
@@ -366,4 +366,4 @@ def test_single_precision_is_kept_and_scored_as_double_precision_would_be(search
     np.testing.assert_array_equal(narrow.edges, wide.edges)
     np.testing.assert_array_equal(narrow.eigenvalues, wide.eigenvalues)
     np.testing.assert_array_equal(narrow.blocks, wide.blocks)
-    assert narrow.settings["copies"] == wide.settings["copies"] == 1
+    assert narrow.settings.copies == wide.settings.copies == 1

@@ -9,12 +9,13 @@ lie apart. Whatever is no multiple of the share is refused.
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 from scipy.special import gammaln
 
 from anharmonic._core.protocols import Floats
+from anharmonic._core.settings import Settings
 from anharmonic.errors import SettingsError
 
 __all__ = ["label_step", "mean_coordinate"]
@@ -23,13 +24,13 @@ UNIFORM = ("rotated", "random")
 """What the names of balls begin with that lie uniformly on the sphere."""
 
 
-def label_step(settings: dict[str, Any], outputs: Floats) -> float:
+def label_step(settings: Settings, outputs: Floats) -> float:
     """What a score of labels rises by when every label on the sphere changes.
 
-    >>> label_step({"kind": "onehot", "reduction": "predicted"}, np.eye(2))
+    >>> label_step(Settings(kind="onehot", reduction="predicted"), np.eye(2))
     1.0
     """
-    kind, classes = settings.get("kind"), settings.get("classes") or ()
+    kind, classes = settings.kind, settings.classes
     two = len(classes) == 2
     if not (kind == "onehot" or (kind == "label" and two)):
         raise SettingsError(
@@ -37,7 +38,7 @@ def label_step(settings: dict[str, Any], outputs: Floats) -> float:
             "(or output='label' for two classes)"
         )
     _check_sphere(settings)
-    reduction = settings.get("reduction")
+    reduction = settings.reduction
     one_column = kind == "label" or reduction == "predicted"
     if one_column and reduction in ("norm", "predicted", 0, -1):
         return 1.0 if kind == "onehot" else _apart(settings, outputs)
@@ -51,28 +52,28 @@ def label_step(settings: dict[str, Any], outputs: Floats) -> float:
     )
 
 
-def _check_sphere(settings: dict[str, Any]) -> None:
+def _check_sphere(settings: Settings) -> None:
     """Refuse scores whose neighbours do not lie evenly on the whole sphere."""
-    ball = str(settings.get("ball") or UNIFORM[0])
+    ball = settings.ball or UNIFORM[0]
     if not ball.startswith(UNIFORM):
         raise SettingsError(
             f"the ball {ball!r} was not rotated, and how it lies to the boundary is not known: "
             'measure with ball="auto"'
         )
-    if settings.get("clipped"):
+    if settings.clipped:
         raise SettingsError(
-            f"bounds moved {settings['clipped']:.0%} of the neighbours nearer, so that they found "
+            f"bounds moved {settings.clipped:.0%} of the neighbours nearer, so that they found "
             "less boundary than there is: measure without bounds="
         )
 
 
-def _apart(settings: dict[str, Any], outputs: Floats) -> float:
+def _apart(settings: Settings, outputs: Floats) -> float:
     """How far apart two labels are as numbers: themselves, or places where they are text."""
-    codes = settings.get("codes") or _read(settings["classes"], outputs)
+    codes = settings.codes or _read(settings.classes, outputs)
     return abs(float(codes[1]) - float(codes[0]))
 
 
-def _read(classes: list[str], outputs: Floats) -> list[float]:
+def _read(classes: Sequence[str], outputs: Floats) -> list[float]:
     """The numbers behind two classes in files that keep their names alone."""
     known = {"False": 0.0, "True": 1.0}
     try:

@@ -28,10 +28,7 @@ SHARE = 0.02
 
 
 class Result(Protocol):
-    """Anything with settings that can be saved."""
-
-    @property
-    def settings(self) -> dict[str, Any]: ...
+    """Anything that can be saved, and says whether there is anything to save."""
 
     @property
     def started(self) -> bool: ...

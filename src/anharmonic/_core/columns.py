@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final, Protocol
 
 from anharmonic.errors import listed
 
@@ -40,35 +40,47 @@ def repeated(names: Sequence[object]) -> list[str]:
     return [str(name) for name, many in Counter(names).items() if many > 1]
 
 
-def told(settings: Mapping[str, Any]) -> dict[str, str]:
+class Moved(Protocol):
+    """Anything that knows which columns moved and which were held."""
+
+    @property
+    def columns(self) -> Sequence[str]: ...
+
+    @property
+    def still(self) -> Sequence[str]: ...
+
+
+def told(settings: Moved) -> dict[str, str]:
     """What moved and what was held, for people: a few names, or how many there are.
 
-    >>> told({"columns": ["age", "income"], "still": ["id"]})
+    >>> from anharmonic._core.settings import Settings
+    >>> told(Settings(columns=("age", "income"), still=("id",)))
     {'moved': 'age, income', 'held': 'id'}
-    >>> told({"columns": ["0", "1", "2"], "still": []})
+    >>> told(Settings(columns=("0", "1", "2")))
     {'moved': 'all 3 columns', 'held': 'none'}
     """
-    if not settings.get("columns"):
+    moved, held = settings.columns, settings.still
+    if not moved:
         return {}
-    moved, held = settings["columns"], settings.get("still") or ()
     if not held and all(str(name).isdigit() for name in moved):
         return {"moved": f"all {len(moved):,} columns", "held": "none"}
     return {"moved": shown(moved), "held": shown(held) if held else "none"}
 
 
-def remark(settings: Mapping[str, Any], always: bool = False) -> str:
+def remark(settings: Moved, always: bool = False) -> str:
     """The same in a line: to be added to others, where it is not all columns of an array.
 
-    >>> remark({"columns": ["age", "income"], "still": ["id"]})
+    >>> from anharmonic._core.settings import Settings
+    >>> remark(Settings(columns=("age", "income"), still=("id",)))
     '; moved age, income; held id'
-    >>> remark({"columns": ["0", "1"], "still": []}), remark({"columns": ["0"]}, always=True)
-    ('', 'moved all 1 columns; held none')
+    >>> remark(Settings(columns=("0",)), always=True)
+    'moved all 1 columns; held none'
     """
-    found = told(settings)
-    line = "; ".join(f"{what} {names}" for what, names in found.items())
+    facts = told(settings)
+    line = "; ".join(f"{what} {names}" for what, names in facts.items())
     if always:
         return line
-    return "" if not line or found["moved"].startswith("all ") else f"; {line}"
+    return "" if not line or facts["moved"].startswith("all ") else f"; {line}"
 
 
 def shown(names: Sequence[object]) -> str:

@@ -126,7 +126,7 @@ def _region(points: PointOptions, before: Scores | None) -> Region:
     import narwhals.stable.v1 as nw
 
     table = points.table(points.reference)
-    moved, held = before.settings.get("columns", []), before.settings.get("still", [])
+    moved, held = before.settings.columns, before.settings.still
     native = nw.from_native(table, eager_only=True, pass_through=True)
     if isinstance(native, nw.DataFrame) and not (points.columns or points.drop):
         table = native.select([name for name in native.columns if name in {*moved, *held}])
@@ -143,7 +143,7 @@ def _measure(
     """The model's scores, measured as the baseline's were unless told otherwise."""
     if model.name is None:
         raise SettingsError("give a MODEL with --data, or --scores")
-    known = None if before is None else before.settings.get("output")
+    known = None if before is None else before.settings.output
     asked = model.load(None if known is None else str(known))
     region = _region(points, before)
     arguments["checkpoint"] = partial_of(out)

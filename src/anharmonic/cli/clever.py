@@ -20,7 +20,7 @@ from anharmonic.cli.show import plain, printable, tell
 
 if TYPE_CHECKING:
     from anharmonic._core.protocols import Model
-    from anharmonic.measures.clever import CleverScores
+    from anharmonic.scores import Scores
 
 __all__ = ["clever_command"]
 
@@ -126,30 +126,34 @@ def _guide(file: Path) -> Any:
     return tables.column(table, "value")
 
 
-def _masked(scores: CleverScores) -> str:
+def _masked(scores: Scores) -> str:
     """How many points have no bound, and why."""
-    jumping = int(scores.jumping.sum())
-    flat = int(scores.masked.sum()) - jumping
+    from anharmonic.measures.clever import result
+
+    jumping = int(result.jumping(scores).sum())
+    flat = int(result.masked(scores).sum()) - jumping
     told = f"{flat:,} without gradient"
     return f"{told}, {jumping:,} where outputs jump and have no slope" if jumping else told
 
 
-def _show(scores: CleverScores) -> None:
-    known, console = scores.settings, Console()
-    table = Table(title=f"CLEVER of {printable(known['model'])}", show_header=False)
+def _show(scores: Scores) -> None:
+    from anharmonic.measures.clever import result
+
+    known, console = scores.settings.as_kind(result.CleverSettings), Console()
+    table = Table(title=f"CLEVER of {printable(known.model)}", show_header=False)
     table.add_column(style="bold")
     table.add_column()
-    measured = int((scores.turns > 0).sum())
+    measured, capped = int((scores.turns > 0).sum()), int(result.capped(scores).sum())
     cells = {
         "mean bound": str(Estimate(scores.mean, scores.error)),
-        "norm": str(known["norm"]),
-        "radius": f"{known['radius']:.4g}, no bound is larger ({scores.capped.sum():,} are it)",
+        "norm": str(known.norm),
+        "radius": f"{known.radius:.4g}, no bound is larger ({capped:,} are it)",
         **told(known),
         "points": f"{measured:,} of {len(scores):,}",
         "masked": _masked(scores),
-        "samples a point": f"{known['blocks']} blocks of {known['block_size']}",
-        "fits": ", ".join(f"{many:,} {name}" for name, many in scores.fits.items() if many),
-        "queries": f"{scores.queries:,}, {known['gradients']:,} gradients ({known['slopes']})",
+        "samples per point": f"{known.blocks} blocks of {known.block_size}",
+        "fits": ", ".join(f"{many:,} {name}" for name, many in result.fits(scores).items() if many),
+        "queries": f"{scores.queries:,}, {known.gradients:,} gradients ({known.slopes})",
     }
     for name, cell in cells.items():
         table.add_row(name, printable(cell))
@@ -164,6 +168,6 @@ def _show(scores: CleverScores) -> None:
             str(row),
             str(Estimate(scores.values[row], scores.errors[row])),
             f"{low[row]:.4g} … {high[row]:.4g}",
-            str(scores.targets[row, at]),
+            str(scores.columns["target"][row, at]),
         )
     console.print(worst)

@@ -93,7 +93,7 @@ def show_comparison(found: Comparison, as_json: bool) -> None:
         return
     console = Console()
     console.print(_ranking(found))
-    about = remark(next(iter(found.scores.values())).settings, always=True)
+    about = remark(found.settings, always=True)
     console.print(printable(about), highlight=False, soft_wrap=True, style="dim")
     for each in found.differences:
         console.print(printable(str(each)), highlight=False, style="" if each.real else "dim")

@@ -127,16 +127,18 @@ def _summary(scores: Scores, checked: Calibration | None) -> dict[str, Any]:
 
 
 def _table(scores: Scores) -> Table:
-    known = scores.settings
+    from anharmonic.measures.search.result import StepSettings
+
+    known = scores.settings.as_kind(StepSettings)
     table = Table(
-        title=f"{scores.metric} of {printable(str(known['model']))} over {known['steps']} steps of "
-        f"radius {known['radius']:.4g}, {len(scores):,} points, {scores.queries:,} queries; "
+        title=f"{scores.metric} of {printable(str(known.model))} over {known.steps} steps of "
+        f"radius {known.radius:.4g}, {len(scores):,} points, {scores.queries:,} queries; "
         f"mean {Estimate(scores.mean, scores.error)}"
     )
     for name in (
         "least stable rows",
         scores.metric,
-        "P" if known["nstep"] == How.paper else "margin",
+        "P" if known.nstep == How.paper else "margin",
     ):
         table.add_column(name, justify="right")
     for row in _least(scores):

@@ -94,7 +94,11 @@ def search_command(
         return
     console = Console(highlight=False)
     console.print(_table(found))
-    console.print(printable(remark(found[0].settings, always=True)), soft_wrap=True, style="dim")
+    console.print(
+        printable(remark(found[0].settings, always=True)),
+        soft_wrap=True,
+        style="dim",
+    )
 
 
 def _target(out: Path | None, climb: Way, many: int) -> Path | None:
@@ -105,8 +109,8 @@ def _target(out: Path | None, climb: Way, many: int) -> Path | None:
 def _table(found: list[Search]) -> Table:
     settings = found[0].settings
     table = Table(
-        title=f"flips of {printable(settings['model'])} in {settings['steps']} steps of radius "
-        f"{settings['radius']:.4g}, {len(found[0]):,} points"
+        title=f"flips of {printable(settings.model)} in {settings.steps} steps of radius "
+        f"{settings.radius:.4g}, {len(found[0]):,} points"
     )
     table.add_column("climb")
     heads = (
@@ -123,7 +127,7 @@ def _table(found: list[Search]) -> Table:
         rate, flips = each.rate, each.flips[each.flipped]
         queries = int(each.queries.sum())
         table.add_row(
-            each.settings["climb"] + ("" if each.complete else " (unfinished)"),
+            each.settings.climb + ("" if each.complete else " (unfinished)"),
             f"{len(flips):,} ({rate.value:.1%})",
             f"{rate.low:.1%} … {rate.high:.1%}",
             f"{np.median(flips):g}" if len(flips) else "–",

@@ -24,7 +24,7 @@ def explain_worst(
     from anharmonic.measures.explain import worst_contributions
 
     first = next(iter(found.scores.values())).settings
-    if first["dimension"] > MOST_FEATURES or first["reduction"] == "angle":
+    if first.dimension > MOST_FEATURES or first.reduction == "angle":
         return {}
     return {
         name: worst_contributions(model, region, found.scores[name], WORST)

@@ -18,6 +18,7 @@ from anharmonic._core.estimate import Estimate
 from anharmonic._core.printable import visible
 
 if TYPE_CHECKING:
+    from anharmonic._core.settings import Settings
     from anharmonic.scores import Scores
 
 __all__ = ["command_line", "complain", "plain", "printable", "show_scores", "tell"]
@@ -60,9 +61,9 @@ def show_scores(scores: Scores, as_json: bool) -> None:
 
 
 def _headline(scores: Scores) -> Table:
-    settings = scores.settings
+    settings, facts = scores.settings, scores.settings.plain()
     low, high = scores.interval()
-    name = printable(settings.get("model", "a model"))
+    name = printable(settings.model or "a model")
     table = Table(title=f"{scores.metric} of {name}", show_header=False)
     table.add_column(style="bold")
     table.add_column()
@@ -72,22 +73,22 @@ def _headline(scores: Scores) -> Table:
         table.add_row("noise alone would read", f"{scores.floor:.2g}")
         table.add_row("root mean square, noise removed", str(scores.rms))
     table.add_row("points", f"{len(scores):,}")
-    table.add_row("queries", f"{scores.queries:,} ({scores.queries / len(scores):.1f} a point)")
+    table.add_row("queries", f"{scores.queries:,} ({scores.queries / len(scores):.1f} per point)")
     table.add_row("radius", _radius(settings))
-    table.add_row("ball", f"{settings.get('ball')}, {settings.get('rotations')} rotations")
+    table.add_row("ball", f"{facts.get('ball')}, {facts.get('rotations')} rotations")
     for name, names in told(settings).items():
         table.add_row(name, printable(names))
-    if settings.get("noise"):
-        table.add_row("the model's own noise", f"{settings['noise']:.2g} (in the errors)")
-    if "clipped" in settings:
-        table.add_row("queries moved by the bounds", f"{settings['clipped']:.1%}")
+    if settings.noise:
+        table.add_row("the model's own noise", f"{settings.noise:.2g} (in the errors)")
+    if settings.knows("clipped"):
+        table.add_row("queries moved by the bounds", f"{settings.clipped:.1%}")
     return table
 
 
-def _radius(settings: dict[str, Any]) -> str:
-    distance = settings.get("nearest_distance")
+def _radius(settings: Settings) -> str:
+    distance = settings.nearest_distance
     why = "as given" if distance is None else "the usual distance between neighbours"
-    return f"{settings['radius']:.4g} ({why})"
+    return f"{settings.radius:.4g} ({why})"
 
 
 def _worst(scores: Scores) -> Table:

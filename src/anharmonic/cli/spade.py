@@ -136,12 +136,12 @@ def _show(scores: SpadeScores, as_json: bool) -> None:
         print(json.dumps(plain(scores.summary())))
         return
     console = Console()
-    table = Table(title=f"SPADE of {printable(scores.settings['model'])}", show_header=False)
+    table = Table(title=f"SPADE of {printable(scores.settings.model)}", show_header=False)
     table.add_column(style="bold")
     table.add_column()
     for name, fact in scores.facts().items():
         table.add_row(name, printable(fact))
-    for name, seconds in scores.settings["seconds"].items():
+    for name, seconds in scores.settings.seconds.items():
         table.add_row(f"  {name}", f"{seconds:.2f}")
     console.print(table)
     fragile = Table(title="most fragile points")

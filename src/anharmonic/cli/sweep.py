@@ -74,7 +74,11 @@ def _show(found: Sweep, as_json: bool) -> None:
     console = Console(highlight=False)
     console.print(_table(found))
     first = next(iter(found.comparisons[0].scores.values()))
-    console.print(printable(remark(first.settings, always=True)), soft_wrap=True, style="dim")
+    console.print(
+        printable(remark(first.settings, always=True)),
+        soft_wrap=True,
+        style="dim",
+    )
     console.print(f"Recommended radius: {radius:.4g}, {printable(why)}.")
     if len(found.names) > 1 and not found.steady:
         console.print("Models really change places between radii: say which radius you ranked at.")
@@ -98,8 +102,8 @@ def _summary(found: Sweep) -> dict[str, object]:
     radius, why = found.recommended
     settings = next(iter(found.comparisons[0].scores.values())).settings
     return {
-        "columns": settings["columns"],
-        "still": settings["still"],
+        "columns": settings.columns,
+        "still": settings.still,
         "radii": list(found.radii),
         "models": {
             name: {"mean": values.tolist(), "error": errors.tolist()}

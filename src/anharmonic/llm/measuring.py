@@ -22,6 +22,7 @@ from anharmonic.llm.perturb import Kind, settled
 from anharmonic.llm.recipe import Recipe
 from anharmonic.llm.records import Record, Trial
 from anharmonic.llm.result import LanguageScores, assembled
+from anharmonic.llm.settings import LanguageSettings
 from anharmonic.llm.statistics import Unit, jackknifed, matched_excess
 from anharmonic.llm.types import DEFAULTS, Answer, Client, Embed, Parameters, Request
 
@@ -88,7 +89,9 @@ def gamma(
             parameters=parameters,
             resample_temperature=resample_temperature,
         )
-        settings = {"model": asked.name, "fingerprint": _fingerprint(texts), **recipe.plain()}
+        settings = LanguageSettings.record(
+            model=asked.name, fingerprint=_fingerprint(texts), **recipe.plain()
+        )
         kept = None if cache is None else open_things.enter_context(Cache(cache))
         try:
             for record in measured(asked, texts, recipe, vectors, cache=kept, tally=tally):
@@ -96,7 +99,7 @@ def gamma(
                 if progress is not None:
                     progress(tally, len(records))
         except BudgetSpent:
-            settings["stopped"] = "budget"
+            settings = settings.with_facts(stopped="budget")
         except ModelError as problem:
             problem.partial = assembled(texts, records, settings, tally)
             raise

@@ -20,6 +20,7 @@ from anharmonic.llm.measuring import measured
 from anharmonic.llm.perturb import Kind, perturbed
 from anharmonic.llm.recipe import Recipe
 from anharmonic.llm.records import NOTHING, Record
+from anharmonic.llm.settings import LanguageSettings
 from anharmonic.llm.statistics import Unit
 from anharmonic.llm.types import DEFAULTS, Client, Embed, Parameters
 
@@ -53,7 +54,7 @@ class PromptSearch:
     steps: tuple[SearchStep, ...]
     candidates: int
     calls: int
-    settings: dict[str, Any]
+    settings: LanguageSettings
 
     @property
     def gain(self) -> Estimate:
@@ -111,7 +112,7 @@ def search(
                 path.append(found)
         except BudgetSpent:
             pass
-    about = {"model": walk.client.name, "steps": steps, **recipe.plain()}
+    about = LanguageSettings.record(model=walk.client.name, steps=steps, **recipe.plain())
     return PromptSearch(way, tuple(path), tried, tally.calls, about)
 
 

@@ -13,6 +13,7 @@ from anharmonic._core.estimate import Estimate
 from anharmonic._core.protocols import Floats
 from anharmonic.llm.dispatch import Tally
 from anharmonic.llm.records import Record
+from anharmonic.llm.settings import LanguageSettings
 from anharmonic.llm.statistics import mean_known
 from anharmonic.scores import Scores
 
@@ -60,6 +61,11 @@ class LanguageScores:
         return Estimate(self.scores.mean, self.scores.error)
 
     @property
+    def settings(self) -> LanguageSettings:
+        """How answers were asked for."""
+        return self.scores.settings.as_kind(LanguageSettings)
+
+    @property
     def excesses(self) -> Floats:
         """Gamma less gamma0 of each prompt, both at equal N; NaN where either is missing."""
         found = np.full(len(self), np.nan)
@@ -87,7 +93,7 @@ class LanguageScores:
             **self.scores.summary(),
             "gamma0": None if self.scores0 is None else [self.scores0.mean, self.scores0.error],
             "excess": list(self.excess),
-            "count": self.scores.settings.get("count"),
+            "count": self.settings.count,
             "corrected": list(mean_known(self.corrected)),
             "cached": self.cached,
             "refused": self.refused,
@@ -98,7 +104,7 @@ class LanguageScores:
         }
 
     def to_arrow(self) -> Any:
-        """One row a prompt as a pyarrow Table: texts and numbers, settings in its metadata."""
+        """One row per prompt as a pyarrow Table: texts and numbers, settings in its metadata."""
         zero = np.full(len(self), np.nan) if self.scores0 is None else self.scores0.values
         rows = [*self.records, *[None] * (len(self) - len(self.records))]
         columns = {
@@ -113,17 +119,17 @@ class LanguageScores:
             "refused": [0 if row is None else row.refused for row in rows],
             "failed": [0 if row is None else row.failed for row in rows],
         }
-        return tables.arrow(columns, {"holds": "answers", "settings": self.scores.settings})
+        return tables.arrow(columns, {"holds": "answers", "settings": self.settings.plain()})
 
     def to_frame(self, backend: tables.Backend | None = None) -> Any:
-        """One row a prompt, as the first installed of pandas, polars and pyarrow, or as told."""
+        """One row per prompt, as the first installed of pandas, polars and pyarrow, or as told."""
         return tables.frame(self.to_arrow(), backend)
 
     def __repr__(self) -> str:
         missing = f", {self.refused:,} refused" if self.refused else ""
         missing += f", {self.failed:,} failed" if self.failed else ""
         beside = "" if self.scores0 is None else f", excess {self.excess}"
-        count = self.scores.settings.get("count")
+        count = self.settings.count
         about = f"<gamma {self.mean}" + ("" if count is None else f" at N = {count}")
         return f"{about}{beside} over {len(self):,} prompts, {self.calls:,} calls{missing}>"
 
@@ -132,7 +138,7 @@ class LanguageScores:
         return tables.facts(
             {
                 "gamma": self.mean,
-                "N, answers held against": self.scores.settings.get("count", "–"),
+                "N, answers held against": self.settings.count or "–",
                 "corrected for N": mean_known(self.corrected),
                 "gamma0, the model's own noise": (
                     "not measured" if zero is None else Estimate(zero.mean, zero.error)
@@ -141,8 +147,8 @@ class LanguageScores:
                 "prompts": f"{len(self):,}",
                 "calls": f"{self.calls:,}",
                 "refused, failed": f"{self.refused:,}, {self.failed:,}",
-                "perturbation": self.scores.settings.get("perturb", "–"),
-                "model": self.scores.settings.get("model", "–"),
+                "perturbation": self.settings.perturb or "–",
+                "model": self.settings.model or "–",
             }
         )
 
@@ -153,10 +159,10 @@ def _clean(text: str) -> str:
 
 
 def assembled(
-    prompts: Sequence[str], records: Sequence[Record], settings: dict[str, Any], tally: Tally
+    prompts: Sequence[str], records: Sequence[Record], settings: LanguageSettings, tally: Tally
 ) -> LanguageScores:
     """Records, the first of as many prompts as were paid for, as one result."""
-    measured0 = settings["repeats"] > 0
+    measured0 = settings.repeats > 0
     return LanguageScores(
         prompts=tuple(prompts),
         scores=scores_of("gamma", len(prompts), records, settings, tally.calls),
@@ -175,7 +181,7 @@ def assembled(
 
 
 def scores_of(
-    metric: str, count: int, records: Sequence[Record], settings: dict[str, Any], calls: int
+    metric: str, count: int, records: Sequence[Record], settings: LanguageSettings, calls: int
 ) -> Scores:
     """One measure of the records as `Scores`; prompts without it hold NaN."""
     found = [record.gamma if metric == "gamma" else record.gamma0 for record in records]
@@ -193,5 +199,7 @@ def scores_of(
             signed[row], outputs[row] = each.vector, record.centre
         else:
             signed[row] = each.value
-    about = {"kind": "value", "reduction": settings["unit"], "points": count, **settings}
+    about = LanguageSettings.record(
+        kind="value", reduction=settings.unit, points=count, **settings.plain()
+    )
     return Scores(metric, values, errors, squared, signed, outputs, turns, calls, about)

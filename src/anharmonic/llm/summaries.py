@@ -16,6 +16,7 @@ from anharmonic._core.protocols import Floats, Integers
 from anharmonic.errors import InputError
 from anharmonic.llm.bands import PAPER, Bands
 from anharmonic.llm.records import Record
+from anharmonic.llm.settings import LanguageSettings
 from anharmonic.llm.statistics import mean_known
 from anharmonic.scores import Scores
 
@@ -95,7 +96,13 @@ class RunSummary:
         """
         recipe = self.header["recipe"]
         chosen = np.arange(len(self)) if rows is None else rows
-        about = {"kind": "value", "model": self.model, "reduction": recipe["unit"], **recipe}
+        about = LanguageSettings.record(
+            kind="value",
+            model=self.model,
+            reduction=recipe["unit"],
+            **recipe,
+            points=len(chosen),
+        )
         return Scores(
             metric="gamma",
             values=self.values[chosen],
@@ -105,7 +112,7 @@ class RunSummary:
             outputs=np.full(len(chosen), np.nan),
             turns=self.turns[chosen],
             queries=self.answers,
-            settings=about | {"points": len(chosen)},
+            settings=about,
         )
 
     @property

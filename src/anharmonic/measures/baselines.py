@@ -6,25 +6,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, Literal, NamedTuple, TypedDict, Unpack, cast
+from typing import NamedTuple, Unpack, cast
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.special import betaincinv
 
-from anharmonic import balls, models
+from anharmonic import balls
 from anharmonic._core.margins import by_class, labels_of, margins_of, probabilities_of
+from anharmonic._core.metrics import Metric, register
 from anharmonic._core.protocols import Array, Draw, Floats, Integers, Kind
 from anharmonic._core.randomness import normals
+from anharmonic._core.settings import Settings
 from anharmonic.errors import SettingsError
-from anharmonic.measures.setup.batching import answers, question_about
-from anharmonic.measures.setup.fingerprints import fingerprint
-from anharmonic.measures.setup.scale import limits, radius_of, scaled
+from anharmonic.measures.setup.batching import answers
+from anharmonic.measures.setup.settling import SetupArguments, settle
 from anharmonic.measures.setup.sphere import Segment, Sphere, neighbourhood
-from anharmonic.regions import as_region
 from anharmonic.scores import Scores
 
 __all__ = [
@@ -39,18 +37,10 @@ __all__ = [
 ]
 
 
-class Arguments(TypedDict, total=False):
-    """What every baseline takes beside a model and points, as `gamma` does."""
+class Arguments(SetupArguments, total=False):
+    """What every baseline takes beside a model and points: `gamma`'s, and how many neighbours."""
 
-    radius: float | Literal["auto"]
     directions: int
-    output: Any
-    scale: ArrayLike | Literal["auto"] | None
-    reference: Any
-    moving: Sequence[str | int] | None
-    bounds: Any
-    batch_size: int | None
-    seed: int
 
 
 class Around(NamedTuple):
@@ -68,29 +58,34 @@ Found = tuple[Floats, Floats]
 """Values and errors, (rows,) each."""
 
 
-@dataclass(frozen=True, repr=False)
-class FlipScores(Scores):
-    """Shares of neighbours with another label, with Clopper and Pearson's intervals."""
-
-    def intervals(self, level: float = 0.95) -> tuple[Floats, Floats]:
-        """Interval for each point's share."""
-        asked = self.settings["directions"]
-        hits = np.round(self.values * asked)
-        tail = (1 - level) / 2
-        low = betaincinv(np.maximum(hits, 1), asked - hits + 1, tail)
-        high = betaincinv(hits + 1, np.maximum(asked - hits, 1), 1 - tail)
-        return np.where(hits == 0, 0.0, low), np.where(hits == asked, 1.0, high)
+def _share_intervals(scores: Scores, level: float) -> tuple[Floats, Floats]:
+    """Clopper and Pearson's interval for each point's share of neighbours."""
+    asked = scores.settings.directions
+    hits = np.round(scores.values * asked)
+    tail = (1 - level) / 2
+    low = betaincinv(np.maximum(hits, 1), asked - hits + 1, tail)
+    high = betaincinv(hits + 1, np.maximum(asked - hits, 1), 1 - tail)
+    return np.where(hits == 0, 0.0, low), np.where(hits == asked, 1.0, high)
 
 
-def flip_rate(model: Any, points: Any, **arguments: Unpack[Arguments]) -> FlipScores:
+FLIP_RATE = register(Metric("flip rate", unit="a share", intervals=_share_intervals))
+MEAN_CHANGE = register(Metric("mean change"))
+LIPSCHITZ = register(Metric("lipschitz", unit="output per unit of distance"))
+CONFIDENCE = register(Metric("confidence", fragile="small", unit="a probability"))
+MARGIN = register(Metric("margin", fragile="small"))
+GREAT = register(Metric("great", fragile="small", unit="a distance, in scaled units"))
+FlipScores = Scores
+"""The name that 0.1.0 had for scores of `flip_rate`."""
+
+
+def flip_rate(model: object, points: object, **arguments: Unpack[Arguments]) -> Scores:
     """The share of neighbours at `radius` that get another label.
 
     >>> step = lambda x: np.stack([x[:, 0] > 0, x[:, 0] <= 0], axis=1).astype(float)
     >>> flip_rate(step, [[5.0, 0.0], [0.0, 0.0]], radius=1.0, scale=None).values[0]
     np.float64(0.0)
     """
-    scores = _measured("flip rate", _flips, "large", model, points, arguments)
-    return FlipScores(**vars(scores))
+    return _measure(FLIP_RATE, _flips, model, points, arguments)
 
 
 def _flips(around: Around) -> Found:
@@ -100,9 +95,9 @@ def _flips(around: Around) -> Found:
     return share, np.sqrt(share * (1 - share) / others.shape[1])
 
 
-def mean_change(model: Any, points: Any, **arguments: Unpack[Arguments]) -> Scores:
+def mean_change(model: object, points: object, **arguments: Unpack[Arguments]) -> Scores:
     """The mean length of the change of the outputs, from each point to its neighbours."""
-    return _measured("mean change", _changes, "large", model, points, arguments)
+    return _measure(MEAN_CHANGE, _changes, model, points, arguments)
 
 
 def _lengths(around: Around) -> Floats:
@@ -115,13 +110,13 @@ def _changes(around: Around) -> Found:
     return lengths.mean(axis=1), lengths.std(axis=1, ddof=1) / np.sqrt(lengths.shape[1])
 
 
-def lipschitz(model: Any, points: Any, **arguments: Unpack[Arguments]) -> Scores:
+def lipschitz(model: object, points: object, **arguments: Unpack[Arguments]) -> Scores:
     """The steepest change of the outputs to any neighbour, for each unit of distance.
 
     A finite difference: never above the true constant. Its error is how far the steepest is
     above the second.
     """
-    return _measured("lipschitz", _steepest, "large", model, points, arguments)
+    return _measure(LIPSCHITZ, _steepest, model, points, arguments)
 
 
 def _steepest(around: Around) -> Found:
@@ -129,9 +124,9 @@ def _steepest(around: Around) -> Found:
     return slopes[:, -1], slopes[:, -1] - slopes[:, -2]
 
 
-def confidence(model: Any, points: Any, **arguments: Unpack[Arguments]) -> Scores:
-    """The largest probability: one query a point, no neighbours."""
-    return _measured("confidence", _confidences, "small", model, points, arguments, alone=True)
+def confidence(model: object, points: object, **arguments: Unpack[Arguments]) -> Scores:
+    """The largest probability: one query per point, no neighbours."""
+    return _measure(CONFIDENCE, _confidences, model, points, arguments, alone=True)
 
 
 def _confidences(around: Around) -> Found:
@@ -140,9 +135,9 @@ def _confidences(around: Around) -> Found:
     return largest, np.zeros(len(largest))
 
 
-def margin(model: Any, points: Any, **arguments: Unpack[Arguments]) -> Scores:
-    """The largest output less the second, in the output's own units: one query a point."""
-    return _measured("margin", _margins, "small", model, points, arguments, alone=True)
+def margin(model: object, points: object, **arguments: Unpack[Arguments]) -> Scores:
+    """The largest output less the second, in the output's own units: one query per point."""
+    return _measure(MARGIN, _margins, model, points, arguments, alone=True)
 
 
 def _margins(around: Around) -> Found:
@@ -151,7 +146,7 @@ def _margins(around: Around) -> Found:
     return ahead, np.zeros(len(ahead))
 
 
-def great(model: Any, points: Any, **arguments: Unpack[Arguments]) -> Scores:
+def great(model: object, points: object, **arguments: Unpack[Arguments]) -> Scores:
     """A GREAT-style score: how far the model, smoothed by noise, keeps its decision.
 
     The mean margin of probabilities under normal noise of standard deviation σ, where it is
@@ -159,7 +154,7 @@ def great(model: Any, points: Any, **arguments: Unpack[Arguments]) -> Scores:
     distance (Li et al., 2023). σ is radius/√n, so that noise reaches about as far as the
     other measures' neighbours.
     """
-    return _measured("great", _smoothed, "small", model, points, arguments, noise=True)
+    return _measure(GREAT, _smoothed, model, points, arguments, noise=True)
 
 
 def _smoothed(around: Around) -> Found:
@@ -176,34 +171,42 @@ def fragility(scores: Scores) -> Floats:
     return -scores.values if scores.fragile == "small" else scores.values
 
 
-def _measured(
-    metric: str,
-    found: Callable[[Around], Found],
-    fragile: str,
-    model: Any,
-    points: Any,
+def _measure(
+    metric: Metric,
+    score: Callable[[Around], Found],
+    model: object,
+    points: object,
     given: Arguments,
     alone: bool = False,
     noise: bool = False,
 ) -> Scores:
-    """Ask for the points and their neighbours in chunks, and make each a number."""
+    """Ask for the points and their neighbours in chunks, and make each a number.
+
+    `alone` asks for no neighbours; `noise` takes normal noise for directions.
+    """
     directions = 0 if alone else given.get("directions", 32)
     if not alone and directions < 2:
         raise SettingsError(f"directions must be at least 2 for an error, got {directions}")
-    sphere, settings = _sphere(model, points, given, directions, noise)
-    parts = [(around, found(around)) for around in _chunks(sphere, directions)]
-    values, errors = (np.concatenate([part[1][at] for part in parts]) for at in (0, 1))
-    outputs = np.concatenate([part[0].centres for part in parts])
+    shared = cast(SetupArguments, {k: v for k, v in given.items() if k != "directions"})
+    setup = settle(model, points, distance=not alone, **shared)
+    ball = (_noise if noise else balls.random)(setup.region.dimension, max(directions, 1))
+    parts = [(around, score(around)) for around in _chunks(Sphere.of(setup, ball), directions)]
+    values, errors = (np.concatenate([found[at] for _, found in parts]) for at in (0, 1))
     return Scores(
-        metric=metric,
+        metric=metric.name,
         values=values,
         errors=errors,
         squared=values**2,
         signed=values,
-        outputs=outputs,
+        outputs=np.concatenate([around.centres for around, _ in parts]),
         turns=np.full(len(values), max(directions, 1)),
         queries=len(values) * (1 + directions),
-        settings={**settings, "directions": directions, "fragile": fragile},
+        settings=setup.describe(
+            Settings,
+            ball=None if alone else ball.name,
+            directions=directions,
+            fragile=metric.fragile,
+        ),
     )
 
 
@@ -223,52 +226,6 @@ def _chunks(sphere: Sphere, directions: int) -> Iterator[Around]:
             sphere.radius,
             sphere.region.dimension,
         )
-
-
-def _sphere(
-    model: Any, points: Any, given: Arguments, directions: int, noise: bool
-) -> tuple[Sphere, dict[str, Any]]:
-    asked = models.as_model(model, output=given.get("output"))
-    seed = given.get("seed", 0)
-    region, units, known = scaled(
-        as_region(points, given.get("moving")),
-        given.get("scale", "auto"),
-        given.get("reference"),
-        [asked],
-    )
-    # Without neighbours there is no distance to know.
-    reach, distance = (
-        radius_of(given.get("radius", "auto"), known, units, seed) if (directions) else (1.0, None)
-    )
-    question, chunk = question_about(asked, region, given.get("batch_size"))
-    ball = (_noise if noise else balls.random)(region.dimension, max(directions, 1))
-    sphere = Sphere(
-        question=question,
-        ball=ball,
-        radius=reach,
-        units=units,
-        limits=limits(given.get("bounds"), region),
-        reduction="norm",
-        seed=seed,
-        chunk=chunk,
-    )
-    settings = {
-        "model": asked.name,
-        "kind": asked.kind,
-        "region": region.kind,
-        "grid": list(region.steps) or None,
-        "points": len(region),
-        "fingerprint": fingerprint(region, units),
-        "dimension": region.dimension,
-        "radius": reach if directions else None,
-        "nearest_distance": distance,
-        "scale": units.tolist(),
-        "columns": list(region.columns),
-        "still": list(region.still),
-        "ball": ball.name if directions else None,
-        "seed": seed,
-    }
-    return sphere, settings
 
 
 def _noise(dimension: int, count: int) -> balls.Directions:

@@ -132,7 +132,7 @@ def plan(
             seed=seed,
             noise="ignore",
         )
-        about = {name: scores.settings[name] for name in ARGUMENTS}
+        about = scores.settings.chosen(ARGUMENTS)
         writer.describe(about | {"ball": fixed, "points": len(region), "queries": scores.queries})
     return Path(path)
 

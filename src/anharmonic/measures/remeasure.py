@@ -41,8 +41,8 @@ def arguments_of(scores: Scores) -> MeasureArguments:
     ('antisimplex', 0.1)
     """
     known = scores.settings
-    arguments = {name: known[name] for name in REPEATED if name in known}
-    ball = ball_asked_for(str(known.get("ball", "auto pairs")))
+    arguments = known.chosen(REPEATED)
+    ball = ball_asked_for(known.ball or "auto pairs")
     return cast(MeasureArguments, {**arguments, "ball": ball})
 
 
@@ -66,7 +66,7 @@ def measured_like(
     >>> print(no_worse(measured_like(old, lambda x: np.sin(2 * x[:, 0]), data), old).outcome)
     above
     """
-    moving = baseline.settings.get("columns")
+    moving = baseline.settings.columns or None
     region = data if isinstance(data, Region) else points(data, moving=moving)
     arguments = cast(MeasureArguments, {**arguments_of(baseline), **others})
     return gamma(model, region, **arguments)

@@ -24,6 +24,7 @@ from anharmonic.monitor.channels import Channel, DetectorFactory
 from anharmonic.monitor.culprits import Culprits, culprits_of, usual_shares
 from anharmonic.monitor.evidence_tracker import Weighing, fitted_channels
 from anharmonic.monitor.memorising import memorised
+from anharmonic.monitor.monitor_settings import MonitorSettings
 from anharmonic.monitor.rows import (
     Segmenting,
     count_of,
@@ -237,25 +238,25 @@ class Monitor(Weighing):
         return windows_of(name, rows, found.scores[place], self.reference[name], **arguments)
 
     @property
-    def settings(self) -> dict[str, Any]:
-        """How points are scored and watched, as plain values."""
+    def settings(self) -> MonitorSettings:
+        """How points are scored and watched."""
         sight = self.sight
-        return {
-            "model": sight.model.name,
-            "watch": list(self.watch),
-            "radius": sight.radius,
-            "scale": list(sight.units),
-            "columns": list(sight.columns),
-            "ball": sight.ball.name,
-            "queries_a_row": self.queries_a_row,
-            "reference": len(next(iter(self.reference.values()))),
-            "score": self.score,
-            "segments": list(self.segments),
-            "blocks": {str(name): block for name, block in self.blocks.items()},
-            "promise": self.promise,
-            "promised": self.promised,
-            "seed": self.seed,
-        }
+        return MonitorSettings(
+            model=sight.model.name,
+            watch=tuple(self.watch),
+            radius=sight.radius,
+            scale=tuple(sight.units),
+            columns=tuple(sight.columns),
+            ball=sight.ball.name,
+            queries_per_row=self.queries_a_row,
+            reference=len(next(iter(self.reference.values()))),
+            score=self.score,
+            segments=tuple(self.segments),
+            blocks={str(name): block for name, block in self.blocks.items()},
+            promise=self.promise,
+            promised=self.promised,
+            seed=self.seed,
+        )
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write everything but the model and the memory of points, whole or not at all."""
@@ -282,7 +283,7 @@ class Monitor(Weighing):
             "watched": ", ".join(self.watch),
             "scored": f"{self.scored:,} of {self.seen:,} points",
             "alarms": "; ".join(str(each) for each in self.alarms) or "none",
-            "reference": f"{self.settings['reference']:,} points",
+            "reference": f"{self.settings.reference:,} points",
             "radius": f"{self.sight.radius:.4g}",
             "queries": f"{self.queries:,}",
         }

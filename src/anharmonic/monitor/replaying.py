@@ -14,6 +14,7 @@ from anharmonic._core.protocols import Floats
 from anharmonic.monitor.alarms import Alarm, Key, Observation
 from anharmonic.monitor.culprits import Culprits
 from anharmonic.monitor.monitor import Monitor
+from anharmonic.monitor.monitor_settings import MonitorSettings
 from anharmonic.monitor.rows import count_of, segments_of, taken
 from anharmonic.monitor.windows import WindowArguments, Windows, windows_of
 
@@ -41,7 +42,7 @@ class Replay:
     blocks: dict[str, int]
     skipped: dict[str, int]
     queries: int
-    settings: dict[str, Any]
+    settings: MonitorSettings
     times: NDArray[Any] | None = None
 
     def __len__(self) -> int:
@@ -50,12 +51,12 @@ class Replay:
     @property
     def promise(self) -> str:
         """What is promised of false alarms, or why nothing is."""
-        return str(self.settings["promise"])
+        return self.settings.promise
 
     @property
     def promised(self) -> bool:
         """Whether any rate is."""
-        return bool(self.settings["promised"])
+        return self.settings.promised
 
     @property
     def scored(self) -> int:
@@ -92,7 +93,7 @@ class Replay:
                 | (_explained(self.culprits[place]) if place < len(self.culprits) else {})
                 for place, alarm in enumerate(self.alarms)
             ],
-            "settings": self.settings,
+            "settings": self.settings.plain(),
         }
 
 

@@ -48,7 +48,7 @@ def _image(found: Explanation, heat: Any) -> Any:
         horizontal_spacing=0.06,
         figure=blank(),
     )
-    bounds = found.settings["bounds"]
+    bounds = found.settings.bounds
     ends = found.values if bounds is None else np.asarray(bounds)
     shown = picture(found.values, found.shape, float(np.min(ends)), float(np.max(ends)))
     figure.add_trace(shown, row=1, col=1)

@@ -137,7 +137,7 @@ def _decided(scores: Scores, raster: Raster, first: bool) -> list[Any]:
     horizontal, vertical = raster.coarse_axes()
     found = decisions(scores)
     if found is None:
-        if scores.settings.get("kind") == "onehot":
+        if scores.settings.kind == "onehot":
             raise SettingsError(
                 'these scores kept no decisions: measure with output="label", or with '
                 'output="onehot" and reduction="norm"'

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,7 +24,7 @@ def named(scores: Several) -> dict[str, Scores]:
     if isinstance(scores, Comparison):
         return dict(scores.scores)
     if isinstance(scores, Scores):
-        return {str(scores.settings.get("model") or "model"): scores}
+        return {scores.settings.model or "model": scores}
     if not scores:
         raise SettingsError("there are no scores: give some, or a dictionary of names and scores")
     return dict(scores)
@@ -33,7 +33,7 @@ def named(scores: Several) -> dict[str, Scores]:
 def measured_region(points: Any, scores: Scores) -> Region:
     """The points with those columns moving that moved when the scores were made."""
     region = as_region(points)
-    columns = scores.settings.get("columns") or []
+    columns = scores.settings.columns
     return region.along(columns) if columns and set(columns) <= set(region.numeric) else region
 
 
@@ -47,13 +47,13 @@ class Decisions(NamedTuple):
 def decisions(scores: Scores) -> Decisions | None:
     """The classes that were predicted, where the scores remember them."""
     settings, outputs = scores.settings, scores.outputs
-    classes = settings.get("classes")
-    if settings.get("kind") == "label" and (outputs.ndim == 1 or outputs.shape[1] == 1):
+    classes = settings.classes
+    if settings.kind == "label" and (outputs.ndim == 1 or outputs.shape[1] == 1):
         codes, positions = np.unique(outputs.reshape(-1), return_inverse=True)
         known = _by_code(classes) if classes else {}
         names = tuple(known.get(code, f"{code:g}") for code in codes.tolist())
         return Decisions(positions.reshape(-1).astype(np.int64), names)
-    if settings.get("kind") not in ("probability", "logit", "onehot"):
+    if settings.kind not in ("probability", "logit", "onehot"):
         return None
     if outputs.ndim < 2 or outputs.shape[1] < 2:
         return None
@@ -62,7 +62,7 @@ def decisions(scores: Scores) -> Decisions | None:
     return Decisions(np.argmax(outputs, axis=1).astype(np.int64), names)
 
 
-def _by_code(classes: list[str]) -> dict[float, str]:
+def _by_code(classes: Sequence[str]) -> dict[float, str]:
     """What a label's number stands for: itself if all are numbers, else its position."""
     try:
         return {float(name): name for name in classes}
@@ -73,7 +73,7 @@ def _by_code(classes: list[str]) -> dict[float, str]:
 def output_text(scores: Scores, row: int) -> str:
     """What the model answered at a row, in a few words."""
     outputs: Floats = np.atleast_1d(scores.outputs[row])
-    kind, classes = scores.settings.get("kind"), scores.settings.get("classes")
+    kind, classes = scores.settings.kind, scores.settings.classes
     if kind == "label" and len(outputs) == 1 and classes:
         return _by_code(classes).get(float(outputs[0]), f"{outputs[0]:g}")
     if kind in ("probability", "logit", "onehot") and len(outputs) > 1:

@@ -84,7 +84,7 @@ def worst(
     """The most fragile points; of gamma those whose own interval lies above 0."""
     region = None if points is None else measured_region(points, scores)
     low, high = scores.intervals()
-    if scores.settings.get("nstep") in CHANCES:
+    if scores.about.unit == "a chance":
         high = np.minimum(high, 1.0)
     return [
         WorstPoint(

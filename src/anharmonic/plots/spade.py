@@ -28,7 +28,7 @@ __all__ = ["fragile_points", "node_distribution", "spade_curve", "top_eigenvalue
 def node_distribution(scores: SpadeScores | Mapping[str, SpadeScores]) -> Any:
     """Share of points with a node score up to each value, one curve for each model."""
     if isinstance(scores, SpadeScores):
-        scores = {str(scores.settings["model"]): scores}
+        scores = {str(scores.settings.model): scores}
     values = {name: each.values for name, each in scores.items()}
     figure = shares_up_to(values, "node score", "The largest are the most fragile points.")
     caption = figure.layout.meta["caption"]
@@ -108,7 +108,7 @@ def spade_curve(scores: Sequence[SpadeScores] | Mapping[str, Sequence[SpadeScore
     varied = [
         name
         for name in ("neighbours", "points")
-        if len({each.settings[name] for each in every}) > 1
+        if len({_fact(scores, name) for scores in every}) > 1
     ]
     if len(varied) != 1:
         raise SettingsError("vary neighbours or points, one of them: give scores of 2 or more")
@@ -116,7 +116,7 @@ def spade_curve(scores: Sequence[SpadeScores] | Mapping[str, Sequence[SpadeScore
     figure = blank()
     for name, several in models.items():
         figure.add_trace(_line(name, several, varied[0], styles[name]))
-    places = sorted({each.settings[varied[0]] for each in every})
+    places = sorted({_fact(scores, varied[0]) for scores in every})
     figure.update_xaxes(
         type="log",
         title={"text": varied[0]},
@@ -126,7 +126,7 @@ def spade_curve(scores: Sequence[SpadeScores] | Mapping[str, Sequence[SpadeScore
     figure.update_yaxes(**decades(), title={"text": "SPADE score"})
     figure.update_layout(legend=LEGEND_BELOW, showlegend=len(models) > 1)
     fixed = "points" if varied[0] == "neighbours" else "neighbours"
-    same = sorted({each.settings[fixed] for each in every})
+    same = sorted({_fact(scores, fixed) for scores in every})
     caption = (
         f"At {' and '.join(f'{each:,}' for each in same)} {fixed}; bars are 95% intervals. "
         f"Scores at different {varied[0]} do not compare."
@@ -134,12 +134,17 @@ def spade_curve(scores: Sequence[SpadeScores] | Mapping[str, Sequence[SpadeScore
     return finished(figure, f"SPADE against {varied[0]}", caption)
 
 
+def _fact(scores: SpadeScores, name: str) -> int:
+    """How many neighbours or points there were."""
+    return scores.settings.neighbours if name == "neighbours" else scores.settings.points
+
+
 def _line(name: str, several: Sequence[SpadeScores], by: str, style: dict[str, str]) -> Any:
-    ordered = sorted(several, key=lambda each: each.settings[by])
+    ordered = sorted(several, key=lambda scores: _fact(scores, by))
     heights = np.array([each.score for each in ordered])
     ends = np.array([each.interval() for each in ordered])
     return graph_objects().Scatter(
-        x=[each.settings[by] for each in ordered],
+        x=[_fact(scores, by) for scores in ordered],
         y=heights,
         name=text(name),
         mode="lines+markers",

@@ -35,8 +35,8 @@ def search_strip(
     wanted = [int(row) for row in ([rows] if isinstance(rows, int) else rows)]
     if not wanted or len(wanted) > MOST or min(wanted) < 0 or max(wanted) >= len(search):
         raise SettingsError(f"rows are 1 to {MOST} numbers from 0 to {len(search) - 1}")
-    shape = tuple(search.settings["shape"])
-    if is_image(shape) and not search.settings["still"]:
+    shape = tuple(search.settings.shape)
+    if is_image(shape) and not search.settings.still:
         return _strips(search, wanted, steps, shape)
     return _margins(search, wanted)
 
@@ -70,7 +70,7 @@ def _strips(search: Search, rows: list[int], steps: Sequence[int], shape: tuple[
     # An image's first line is its uppermost.
     figure.update_yaxes(visible=False, autorange="reversed")
     caption = (
-        f"Steps of radius {search.settings['radius']:.4g} by {search.settings['climb']}; rings "
+        f"Steps of radius {search.settings.radius:.4g} by {search.settings.climb}; rings "
         "mark the pixels that differ from the first picture."
     )
     return finished(figure, "The search on its way", caption, 120 + 260 * len(rows), headed=True)
@@ -89,7 +89,7 @@ def _title(search: Search, row: int, step: int) -> str:
 
 def _range(search: Search) -> tuple[float, float]:
     """Black and white: the bounds, or the ends of the data."""
-    bounds = search.settings["bounds"]
+    bounds = search.settings.bounds
     ends = search.starts if bounds is None else np.asarray(bounds)
     return float(np.min(ends)), float(np.max(ends))
 
@@ -115,7 +115,7 @@ def _margins(search: Search, rows: list[int]) -> Any:
     figure.update_yaxes(title={"text": "margin of the first class"})
     figure.update_layout(legend=LEGEND_BELOW, showlegend=True)
     caption = (
-        f"Steps of radius {search.settings['radius']:.4g} by {search.settings['climb']}. Below the "
+        f"Steps of radius {search.settings.radius:.4g} by {search.settings.climb}. Below the "
         "dotted line the model decides otherwise."
     )
     return finished(figure, "Margins along the search", caption)

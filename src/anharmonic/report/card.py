@@ -57,7 +57,7 @@ def add_to_card(
         raise InputError("the card's model-index is no list of models: mend it first")
     first = next(iter(scores.values()))
     named = model or next((str(each["name"]) for each in entries if "name" in each), None)
-    name = named or str(first.settings.get("model", "model"))
+    name = named or first.settings.model or "model"
     changed = _with_section(text or f"# {html.escape(name, quote=False)}\n", scores)
     changed = with_key(changed, "model-index", _index(entries, name, task, scores))
     if is_path:
@@ -113,7 +113,7 @@ def _task(results: list[Any], scores: Mapping[str, Scores]) -> str:
     for result in results:
         if isinstance(result, dict) and isinstance(result.get("task"), dict):
             return str(result["task"].get("type"))
-    kinds = {each.settings.get("kind") for each in scores.values()}
+    kinds = {each.settings.kind for each in scores.values()}
     return "tabular-regression" if kinds == {"value"} else "tabular-classification"
 
 
@@ -131,13 +131,13 @@ def _results(name: str, task: str, scores: Mapping[str, Scores]) -> list[Any]:
             metric_type=each.metric,
             metric_value=each.mean,
             metric_name=f"mean {each.metric}",
-            metric_config=f"radius {each.settings.get('radius', float('nan')):.4g}",
+            metric_config=f"radius {each.settings.radius:.4g}",
             metric_args={
                 "tool": TOOL,
                 **({"error": each.error} if math.isfinite(each.error) else {}),
                 "points": len(each),
                 "queries": each.queries,
-                **{key: each.settings[key] for key in KEPT if key in each.settings},
+                **each.settings.chosen(KEPT),
             },
         )
         for dataset, each in scores.items()
@@ -190,8 +190,8 @@ def _row(dataset: str, scores: Scores) -> tuple[str, ...]:
         f"{scores.floor:.2g}",
         f"{len(scores):,}",
         f"{scores.queries:,}",
-        f"{known.get('radius', float('nan')):.4g}",
-        str(known.get("kind", "–")),
+        f"{known.radius:.4g}",
+        str(known.plain().get("kind", "–")),
     )
 
 

@@ -76,4 +76,4 @@ def _maps(models: dict[str, Scores], order: list[str], region: Region) -> list[A
 
 
 def _drawable(scores: Scores) -> bool:
-    return scores.settings.get("kind") != "onehot" or decisions(scores) is not None
+    return scores.settings.kind != "onehot" or decisions(scores) is not None

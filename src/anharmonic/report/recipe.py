@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from anharmonic._core.reductions import NAMES as REDUCTIONS
+from anharmonic._core.settings import Settings
 from anharmonic.measures.remeasure import ball_asked_for
 from anharmonic.scores import Scores
 
@@ -38,7 +37,7 @@ def recipe(
 
 def _call(function: str, model: str, scores: Scores) -> list[str]:
     settings = scores.settings
-    columns = settings.get("columns") or []
+    columns = settings.columns
     about = f"  # {len(scores):,} points, {len(columns):,} moving columns"
     return [
         f"{function}(",
@@ -49,35 +48,34 @@ def _call(function: str, model: str, scores: Scores) -> list[str]:
     ]
 
 
-def _points(settings: dict[str, Any]) -> str:
+def _points(settings: Settings) -> str:
     """The points, and which of their columns move where others are held still."""
-    if not settings.get("still") or settings.get("region") != "points":
+    if not settings.still or settings.region != "points":
         return "points"
-    return f"ah.regions.points(points, moving={settings['columns']!r})"
+    return f"ah.regions.points(points, moving={list(settings.columns)!r})"
 
 
-def arguments(settings: dict[str, Any]) -> dict[str, str]:
+def arguments(settings: Settings) -> dict[str, str]:
     """Arguments of `gamma` as text, from the settings it left behind."""
+    facts = settings.plain()
     found: dict[str, str] = {}
     for name in ("radius", "rotations", "directions", "seed"):
-        if settings.get(name) is not None:
-            found[name] = repr(settings[name])
-    if settings.get("ball"):
-        found["ball"] = repr(ball_asked_for(settings["ball"]))
-    units = settings.get("scale")
-    if units is not None:
-        found["scale"] = '"auto"' if len(units) > MOST_UNITS else repr(units)
-    if settings.get("still"):
-        found["moving"] = repr(settings["columns"])
-    output = settings.get("output")
-    if output is not None:
-        known = isinstance(output, int) or output in OUTPUTS
-        found["output"] = repr(output) if known else f"…  # {output}"
-    reduction = settings.get("reduction")
-    if reduction is not None:
-        known = isinstance(reduction, int) or reduction in REDUCTIONS
-        found["reduction"] = repr(reduction) if known else f"…  # {reduction}"
+        if facts.get(name) is not None:
+            found[name] = repr(facts[name])
+    if settings.ball:
+        found["ball"] = repr(ball_asked_for(settings.ball))
+    if settings.scale:
+        many = len(settings.scale) > MOST_UNITS
+        found["scale"] = '"auto"' if many else repr(list(settings.scale))
+    if settings.still:
+        found["moving"] = repr(list(settings.columns))
+    if settings.output is not None:
+        known = isinstance(settings.output, int) or settings.output in OUTPUTS
+        found["output"] = repr(settings.output) if known else f"…  # {settings.output}"
+    if settings.reduction is not None:
+        known = isinstance(settings.reduction, int) or settings.reduction in REDUCTIONS
+        found["reduction"] = repr(settings.reduction) if known else f"…  # {settings.reduction}"
     for name in ("bounds", "budget", "tolerance"):
-        if settings.get(name) is not None:
-            found[name] = repr(settings[name])
+        if facts.get(name) is not None:
+            found[name] = repr(facts[name])
     return found

@@ -61,7 +61,7 @@ def write_replay(
     page = rendered(
         "replay.html",
         pictures,
-        title=title or f"{replay.settings['model']} over {len(replay):,} points",
+        title=title or f"{replay.settings.model} over {len(replay):,} points",
         headline=Headline(_lead(replay), [CAUTION]),
         facts=_facts(replay),
         alarms=[_row(replay, alarm) for alarm in replay.alarms[:MOST]],
@@ -100,11 +100,11 @@ def _facts(replay: Replay) -> list[tuple[str, str]]:
         *means,
         ("points scored", f"{replay.scored:,} of {len(replay):,}"),
         ("not scored", skipped or "none"),
-        ("reference", f"{replay.settings['reference']:,} points"),
+        ("reference", f"{replay.settings.reference:,} points"),
         ("false alarms allowed", f"1 per {replay.rate:,.0f} scored points, everything together"),
         ("scores averaged before each bet", averaged),
-        ("radius, in scaled units", f"{replay.settings['radius']:.4g}"),
-        ("queries", f"{replay.queries:,} ({replay.settings['queries_a_row']} a point)"),
+        ("radius, in scaled units", f"{replay.settings.radius:.4g}"),
+        ("queries", f"{replay.queries:,} ({replay.settings.queries_per_row} per point)"),
     ]
 
 

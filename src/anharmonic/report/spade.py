@@ -14,7 +14,8 @@ from anharmonic._core.extras import require
 from anharmonic._core.files import whole_file
 from anharmonic._core.protocols import Floats
 from anharmonic.errors import SettingsError
-from anharmonic.measures.spectral import SpadeScores, guide
+from anharmonic.measures.spectral import SpadeScores
+from anharmonic.measures.spectral.result import SpadeSettings, guide
 from anharmonic.plots.images import is_image, png
 from anharmonic.plots.points import features_at
 from anharmonic.plots.spade import node_distribution, top_eigenvalues, worst_edge
@@ -87,7 +88,7 @@ def write_spade(
     - `shape`: of the images that points are, such as (28, 28); arrays (points, 28, 28) have it.
     """
     require("report")
-    name = str(scores.settings["model"])
+    name, facts = scores.settings.model, scores.settings.plain()
     own = tuple(getattr(points, "shape", ()))[1:]
     shape = own if shape is None and len(own) > 1 and is_image(own) else shape
     viewer = _Viewer(scores, points, outputs, shape)
@@ -105,7 +106,7 @@ def write_spade(
         stages=_stages(scores),
         command=command,
         recipe=_recipe(scores),
-        settings=[(word, _setting(scores.settings.get(key))) for key, word in WORDS.items()],
+        settings=[(word, _setting(facts.get(key))) for key, word in WORDS.items()],
         answers=viewer.outputs is not None and viewer.outputs[0].size > 1,
     )
     with whole_file(path) as temporary:
@@ -183,15 +184,15 @@ def _headline(name: str, scores: SpadeScores) -> Headline:
     return Headline(lead, rest)
 
 
-def _connected(known: dict[str, Any]) -> str:
-    parts, how = known["output_parts"], known["components"]
+def _connected(known: SpadeSettings) -> str:
+    parts, how = known.output_parts, known.components
     if parts == 1:
         return "The output graph is in one part, so no edge had to be added."
-    torn = f"{known['edges_torn']:,} input edges run between them"
+    torn = f"{known.edges_torn:,} input edges run between them"
     if how == "join":
         return (
             f"The output graph was in {parts:,} parts ({torn}), joined by "
-            f"{known['edges_added']:,} added edges: the score measures those few edges. "
+            f"{known.edges_added:,} added edges: the score measures those few edges. "
             'Look at components="each" too.'
         )
     which = "each was scored alone" if how == "each" else "the largest alone was scored"
@@ -199,7 +200,7 @@ def _connected(known: dict[str, Any]) -> str:
 
 
 def _stages(scores: SpadeScores) -> list[Stage]:
-    seconds = scores.settings["seconds"]
+    seconds = scores.settings.seconds
     whole = max(sum(seconds.values()), 1e-9)
     return [Stage(name, f"{each:.2f}", 100 * each / whole) for name, each in seconds.items()]
 
@@ -216,12 +217,13 @@ def _setting(value: Any) -> str:
 
 def _recipe(scores: SpadeScores) -> str:
     known = scores.settings
-    given = {name: repr(known[name]) for name in ("neighbours", "rank", "components", "seed")}
-    if known["asked_search"] != "auto":
-        given["search"] = repr(known["asked_search"])
-    if known["scale"] is not None:
-        short = len(known["scale"]) <= MOST_UNITS
-        given["scale"] = repr(known["scale"]) if short else '"auto"'
+    facts = known.chosen(("neighbours", "rank", "components", "seed"))
+    given = {name: repr(fact) for name, fact in facts.items()}
+    if known.asked_search != "auto":
+        given["search"] = repr(known.asked_search)
+    if known.scale:
+        short = len(known.scale) <= MOST_UNITS
+        given["scale"] = repr(known.scale) if short else '"auto"'
     arguments = "".join(f"    {name}={value},\n" for name, value in given.items())
     return (
         f"import anharmonic as ah\n\nscores = ah.spade(\n    inputs,\n    outputs,  # "

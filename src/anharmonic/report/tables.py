@@ -140,7 +140,7 @@ def settings(models: dict[str, Scores]) -> list[SettingRow]:
     """Settings that are there, each once where all models share it."""
     rows = []
     for key, word in WORDS.items():
-        texts = [(name, shown(scores.settings.get(key))) for name, scores in models.items()]
+        texts = [(name, shown(scores.settings.plain().get(key))) for name, scores in models.items()]
         if not any(each for _, each in texts):
             continue
         same = len({each for _, each in texts}) == 1

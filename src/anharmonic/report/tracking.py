@@ -39,7 +39,7 @@ def log_scores(
     mlflow = mlflow_module()
     run = run_id or (mlflow.active_run() or mlflow.start_run()).info.run_id
     mlflow.log_metrics(_under(name, _metrics(scores)), run_id=run)
-    settings = {key: str(value)[:LONGEST] for key, value in scores.settings.items()}
+    settings = {key: str(value)[:LONGEST] for key, value in scores.settings.plain().items()}
     mlflow.log_params(_under(name, settings), run_id=run)
     with TemporaryDirectory() as folder:
         points = scores.save(Path(folder) / "points.parquet")

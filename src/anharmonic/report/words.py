@@ -41,7 +41,7 @@ def unlike(models: dict[str, Scores]) -> list[str]:
     differing = [
         word
         for name, word in ALIKE.items()
-        if any(each.settings.get(name) != every[0].settings.get(name) for each in every)
+        if any(scores.settings.differing(every[0].settings, [name]) for scores in every)
     ]
     lengths = {len(each) for each in every}
     return ["points", *differing] if len(lengths) > 1 and "points" not in differing else differing

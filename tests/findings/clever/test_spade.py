@@ -26,13 +26,13 @@ def test_ties_that_the_order_of_rows_decides_are_told() -> None:
     order = RANDOM.permutation(500)
     other = ah.spade(whole[order], outputs[order], blocks=0)
     assert scores.score != pytest.approx(other.score, rel=1e-6)
-    assert scores.settings["ties"]["inputs"] > 0.5
+    assert scores.settings.ties["inputs"] > 0.5
     assert "others are as near" in scores.facts()["last neighbour chosen by row order"]
     mixed = RANDOM.permutation(400)
     plain, again = (
         ah.spade(POINTS[rows], OUTPUTS[rows], blocks=0) for rows in (slice(None), mixed)
     )
-    assert plain.settings["ties"] == {"inputs": 0.0, "outputs": 0.0}
+    assert plain.settings.ties == {"inputs": 0.0, "outputs": 0.0}
     assert again.score == pytest.approx(plain.score, rel=1e-9)
 
 

@@ -94,6 +94,6 @@ def test_noise_in_a_ninth_of_the_space_is_noticed():
         return x.sum(axis=1) + 0.1 * noise
 
     noticed = [
-        ah.gamma(model, points, radius=0.1, seed=seed).settings["noise"] > 0 for seed in range(20)
+        ah.gamma(model, points, radius=0.1, seed=seed).settings.noise > 0 for seed in range(20)
     ]
     assert all(noticed)

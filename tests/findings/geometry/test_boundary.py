@@ -34,7 +34,7 @@ def circle(inside, outside, output="label", **arguments):
         circle(0, 1, "onehot", reduction=1),
         circle(0, 5, ball="random"),
     ],
-    ids=lambda scores: f"{scores.settings['classes']} {scores.settings['reduction']}",
+    ids=lambda scores: f"{scores.settings.classes} {scores.settings.reduction}",
 )
 def test_the_circles_length_is_found_however_labels_are_counted(scores):
     assert scores.boundary_area.value == pytest.approx(2 * np.pi, rel=0.05)
@@ -43,7 +43,7 @@ def test_the_circles_length_is_found_however_labels_are_counted(scores):
 @pytest.mark.finding("numbers A7")
 def test_a_file_without_codes_is_read_by_its_classes(tmp_path):
     scores = circle(0, 5)
-    del scores.settings["codes"]
+    del scores.settings.codes
     loaded = ah.Scores.load(scores.save(tmp_path / "old.parquet"))
     assert loaded.boundary_area.value == pytest.approx(2 * np.pi, rel=0.05)
 

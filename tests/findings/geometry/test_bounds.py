@@ -28,7 +28,7 @@ def test_a_linear_model_within_bounds_has_no_gamma(ball, rotations):
         line, POINTS, radius=0.3, scale=None, bounds=(0, 1), ball=ball, rotations=rotations
     )
     assert scores.values.max() < 1e-13
-    assert 0.5 < scores.settings["clipped"] < 1
+    assert 0.5 < scores.settings.clipped < 1
 
 
 @pytest.mark.finding("numbers A14")
@@ -37,9 +37,9 @@ def test_auto_takes_pairs_within_bounds_even_where_singles_would_win():
         nearest = POINTS[np.argmin(np.linalg.norm(x[:, None] - POINTS, axis=2), axis=1)]
         return np.abs(x - nearest).max(axis=1)
 
-    assert ah.gamma(bowls, POINTS, radius=0.05, scale=None).settings["ball"] == "rotated simplex"
+    assert ah.gamma(bowls, POINTS, radius=0.05, scale=None).settings.ball == "rotated simplex"
     within = ah.gamma(bowls, POINTS, radius=0.05, scale=None, bounds=(0, 1))
-    assert within.settings["ball"] == "rotated orthonormal pairs"
+    assert within.settings.ball == "rotated orthonormal pairs"
 
 
 @pytest.mark.finding("numbers A14")
@@ -63,7 +63,7 @@ def test_far_bounds_change_nothing():
     within = ah.gamma(bent, POINTS, bounds=(-99, 99), **arguments)
     free = ah.gamma(bent, POINTS, **arguments)
     np.testing.assert_array_equal(within.values, free.values)
-    assert within.settings["clipped"] == 0
+    assert within.settings.clipped == 0
 
 
 @pytest.mark.finding("numbers A14")

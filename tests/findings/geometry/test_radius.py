@@ -47,7 +47,7 @@ def test_the_radius_is_the_median_over_rows_of_the_nearest_that_differs(points):
 def test_an_integer_table_has_a_radius():
     points = RANDOM.integers(0, 3, size=(5000, 2)).astype(float)
     scores = ah.gamma(lambda x: x[:, 0] ** 2, points, scale=None)
-    assert scores.settings["radius"] == 1.0
+    assert scores.settings.radius == 1.0
     assert scores.mean == pytest.approx(0.5, rel=0.02)
 
 

@@ -37,7 +37,7 @@ def test_a_picked_part_of_ones_own_ball_is_rotated_too():
                       scale=None)  # fmt: skip
     truth = ah.scores.mean_coordinate(20)
     assert scores.mean == pytest.approx(truth, abs=5 * scores.error)
-    assert scores.settings["ball"] == "rotated sampled onehot"
+    assert scores.settings.ball == "rotated sampled onehot"
 
 
 @pytest.mark.finding("numbers A5")
@@ -48,7 +48,7 @@ def test_the_papers_image_balls_stay_as_they_are(ball, reading):
         lambda x: np.abs(x[:, 0]), centres, radius=DIMENSION**0.5, scale=None, ball=ball
     )
     assert scores.mean == pytest.approx(reading, abs=max(1e-12, 5 * scores.error))
-    assert scores.settings["rotation"] is None
+    assert scores.settings.rotation is None
 
 
 @pytest.mark.finding("numbers A13")

@@ -44,7 +44,7 @@ def test_prices_in_single_precision_have_intervals_that_hold_0(points):
     scores = ah.gamma(
         lambda x: x.astype(np.float32) @ slopes + np.float32(250_000), points, radius=0.1
     )
-    assert scores.settings["precision"] == np.finfo(np.float32).eps
+    assert scores.settings.precision == np.finfo(np.float32).eps
     assert (scores.intervals()[0] == 0).mean() >= 0.99
     assert scores.mean < scores.floor
 

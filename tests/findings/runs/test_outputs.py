@@ -186,7 +186,7 @@ def test_a_bare_rerun_tells_of_the_partial_file(place):
     words = [each.format(place) for each in COMMANDS["gamma"]]
     ah.gamma(lambda x: x[:, 0], POINTS, radius=0.1, checkpoint="o.partial.parquet")
     unfinished = ah.Scores.load("o.partial.parquet")
-    unfinished.settings["unfinished"] = True
+    unfinished.settings.unfinished = True
     unfinished.save("o.partial.parquet")
     done = run(*words, "o.parquet")
     assert isinstance(done.exception, SettingsError)

@@ -17,7 +17,7 @@ import psutil
 import pyarrow as pa
 import pytest
 
-from anharmonic.serve.http.problems import Refused
+from anharmonic.serve.http.problems import BadRequest
 from anharmonic.serve.monitor.arrow import events_of_arrow
 from anharmonic.serve.monitor.payloads import events_of_json
 from anharmonic.serve.monitor.row_schema import Form
@@ -181,14 +181,14 @@ def test_a_model_with_an_imputer_is_watched(tmp_path: Path) -> None:
 @pytest.mark.parametrize("word", ["x\x00y", "\ud800", "x" * 10_001])
 def test_text_that_no_database_keeps_is_refused_at_the_door(word: Any) -> None:
     form = Form.of(pd.DataFrame({"a": [1.0], "shop": ["x"]}), segment="shop")
-    with pytest.raises(Refused, match="shop"):
+    with pytest.raises(BadRequest, match="shop"):
         form.row([1.0, word])
-    with pytest.raises(Refused, match="point 1: column shop takes at most 200"):
+    with pytest.raises(BadRequest, match="point 1: column shop takes at most 200"):
         form.rows([[1.0, "s"], [1.0, "s" * 201]])
 
 
 @pytest.mark.finding("security A2")
 def test_the_first_bad_row_is_named() -> None:
     form = Form.of(np.zeros((3, 2)))
-    with pytest.raises(Refused, match="point 2: column 1 holds numbers and got 'x'"):
+    with pytest.raises(BadRequest, match="point 2: column 1 holds numbers and got 'x'"):
         events_of_json(b'{"points":[[1,2],[1,2],[1,"x"],[{},{}]]}', form)

@@ -93,7 +93,7 @@ def _plain(found: PromptSearch) -> dict[str, Any]:
             }
             for step in found.steps
         ],
-        "settings": found.settings,
+        "settings": found.settings.plain(),
     }
 
 

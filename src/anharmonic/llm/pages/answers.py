@@ -28,15 +28,15 @@ def write_answers(
 ) -> Path:
     """Write the page and return its path; `right` tells which answers are known to be."""
     order = np.argsort(-np.nan_to_num(scores.values, nan=-1.0), kind="stable").tolist()
-    settings = scores.scores.settings
+    settings = scores.settings
     return write_page(
         path,
         "answers.html",
         kind="gamma of answers",
         title=title,
         lead=f"Mean gamma {scores.mean} over {len(scores)} questions, {scores.calls:,} calls",
-        how=f"{visible(str(settings['model']))}: each answer is held against the mean of "
-        f"{settings['count']} others ({settings['perturb']}).",
+        how=f"{visible(str(settings.model))}: each answer is held against the mean of "
+        f"{settings.count} others ({settings.perturb}).",
         judged=right is not None,
         rows=[
             _row(scores.records[at], right is not None and right[at])

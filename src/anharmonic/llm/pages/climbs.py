@@ -32,9 +32,9 @@ def write_searches(
             f"Gamma went from {start.fresh} to {best.steps[-1].fresh} by the way "
             f"“{best.way}”, measured afresh."
         ),
-        model=settings["model"],
-        count=settings["count"],
-        perturb=settings["perturb"],
+        model=settings.model,
+        count=settings.count,
+        perturb=settings.perturb,
         ways=[_way(each) for each in searches],
         command=None if command is None else shortened(command, 2000),
     )

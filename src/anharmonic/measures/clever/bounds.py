@@ -9,9 +9,10 @@ import numpy as np
 from anharmonic._core.margins import of_classes
 from anharmonic._core.protocols import Floats, Integers
 from anharmonic.measures.clever.ascending import Ascent
-from anharmonic.measures.clever.result import CleverScores
+from anharmonic.measures.clever.result import CLEVER, CleverSettings
 from anharmonic.measures.clever.slopes import Duel
 from anharmonic.measures.clever.weibull import Ends, State, fitted
+from anharmonic.scores import Scores
 
 __all__ = ["Seen", "bounded"]
 
@@ -34,8 +35,8 @@ class Seen(NamedTuple):
 
 
 def bounded(
-    seen: Seen, rows: Integers, many: int, queries: int, settings: dict[str, Any]
-) -> CleverScores:
+    seen: Seen, rows: Integers, many: int, queries: int, settings: CleverSettings
+) -> Scores:
     """Bounds for these rows of `many`."""
     centres, duel, maxima = seen.centres, seen.duel, seen.maxima
     shape = duel.targets.shape
@@ -49,9 +50,9 @@ def bounded(
         distances = margins / slopes
         errors = distances * ends.errors.reshape(shape) / slopes
     states = ends.states.reshape(shape)
-    reach = settings["radius"]
+    reach = settings.radius
     hidden = real & (flat | seen.jumps)
-    if settings["kind"] == "probability":
+    if settings.kind == "probability":
         hidden |= real & (distances > MASKED_PROBABILITY * reach)
     states = np.where(hidden, int(State.masked), np.where(real, states, int(State.none)))
     states = np.where(real & seen.jumps, int(State.jumps), states)
@@ -70,22 +71,24 @@ def bounded(
         return whole
 
     values = everywhere(values)
-    return CleverScores(
-        metric="clever",
+    return Scores(
+        metric=CLEVER.name,
         values=values,
         errors=everywhere(value_errors),
         squared=values**2,
         signed=everywhere(limit),
         outputs=everywhere(margins),
-        turns=everywhere(np.full(len(rows), settings["blocks"]), 0),
+        turns=everywhere(np.full(len(rows), settings.blocks), 0),
         queries=queries,
         settings=settings,
-        targets=everywhere(duel.targets, -1),
-        slopes=everywhere(np.where(flat, 0.0, slopes)),
-        shapes=everywhere(ends.shapes.reshape(shape)),
-        agreement=everywhere(ends.agreement.reshape(shape)),
-        states=everywhere(states, int(State.none)),
-        steepest=everywhere(np.where(real, met, np.nan)),
+        columns={
+            "target": everywhere(duel.targets, -1),
+            "slope": everywhere(np.where(flat, 0.0, slopes)),
+            "shape": everywhere(ends.shapes.reshape(shape)),
+            "agreement": everywhere(ends.agreement.reshape(shape)),
+            "state": everywhere(states, int(State.none)),
+            "steepest": everywhere(np.where(real, met, np.nan)),
+        },
     )
 
 

@@ -3,52 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Any, Literal, Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from anharmonic import models
 from anharmonic._core.margins import by_class, labels_of
 from anharmonic._core.progress import Progress, shown
 from anharmonic._core.protocols import Floats, Integers
 from anharmonic.errors import SettingsError
 from anharmonic.measures.clever.bounds import Seen, bounded
 from anharmonic.measures.clever.pool import Pool
-from anharmonic.measures.clever.result import CleverScores
+from anharmonic.measures.clever.result import CleverSettings
 from anharmonic.measures.clever.sampling import norm_of, typical_radius
 from anharmonic.measures.clever.slopes import Duel, Gradients, slopes_of
 from anharmonic.measures.clever.weibull import level
-from anharmonic.measures.setup.batching import Question, answers, question_about
-from anharmonic.measures.setup.fingerprints import fingerprint
-from anharmonic.measures.setup.scale import limits, radius_of, scaled
+from anharmonic.measures.setup.batching import Question, answers
+from anharmonic.measures.setup.settling import SetupArguments, settle, takes_setup
 from anharmonic.measures.setup.sphere import placed
-from anharmonic.regions import as_region
+from anharmonic.scores import Scores
 
 __all__ = ["clever"]
 
 
+@takes_setup
 def clever(
-    model: Any,
-    points: Any,
+    model: object,
+    points: object,
     *,
-    norm: Any = 2,
-    radius: float | Literal["auto"] = "auto",
+    norm: object = 2,
     targets: Literal["all", "top2"] | Sequence[int] = "all",
     blocks: int = 64,
     block_size: int = 32,
     gradients: Gradients = "auto",
-    output: Any = None,
-    scale: ArrayLike | Literal["auto"] | None = "auto",
-    reference: Any = None,
-    moving: Sequence[str | int] | None = None,
-    bounds: Any = None,
-    guide: Any = None,
+    guide: object = None,
     count: int | None = None,
-    batch_size: int | None = None,
-    seed: int = 0,
     progress: Progress = None,
-) -> CleverScores:
+    **setup: Unpack[SetupArguments],
+) -> Scores:
     """CLEVER: an estimated lower bound on the distance of any attack, at every point.
 
     The margin between the predicted class and a target, over the largest slope of that margin
@@ -60,7 +52,7 @@ def clever(
       nearest-neighbour distance, for other norms the ball whose points lie as far out.
     - `targets`: "all" other classes (the bound is the smallest: untargeted), "top2" (the
       runner-up alone) or class numbers.
-    - `gradients`: "torch", "differences" (central, two queries a feature, any model), or
+    - `gradients`: "torch", "differences" (central, two queries per feature, any model), or
       "auto", the first that is there.
     - `guide`: `spade` scores, or numbers, larger for points to measure first; `count` stops
       after so many. The rest hold NaN.
@@ -80,23 +72,29 @@ def clever(
     for name, number in {"blocks": blocks - 9, "block_size": block_size}.items():
         if number < 1:
             raise SettingsError(f"{name} is too small to fit a law to: leave it out")
-    asked = models.as_model(model, output=output)
-    region, units, known = scaled(as_region(points, moving), scale, reference, [asked])
-    reach, distance = radius_of(radius, known, units, seed)
-    if radius == "auto":
-        reach = typical_radius(size, reach, region.dimension)
-    question, _ = question_about(asked, region, batch_size)
-    chosen = _order(guide, len(region), count)
+    settled = settle(model, points, **setup)
+    if setup.get("radius", "auto") == "auto":
+        radius = typical_radius(size, settled.radius, settled.region.dimension)
+        settled = replace(settled, radius=radius)
+    question, units = settled.question, settled.units
+    chosen = _order(guide, len(settled.region), count)
     centres = by_class(
         np.concatenate(
             [answers(question, at, rows)[:, 0] for at, rows in _centres(question, chosen)]
         ),
-        asked.kind,
+        settled.model.kind,
     )
     duel = _duel(centres, targets)
-    slopes = slopes_of(question, units, size, reach, gradients, batch_size)
+    slopes = slopes_of(question, units, size, settled.radius, gradients, setup.get("batch_size"))
     pool = Pool(
-        question, slopes, size, reach * units, limits(bounds, region), blocks, block_size, seed
+        question,
+        slopes,
+        size,
+        settled.radius * units,
+        settled.limits,
+        blocks,
+        block_size,
+        settled.seed,
     )
     with shown(progress) as tell:
         found = pool.maxima(chosen, duel, tell)
@@ -105,33 +103,20 @@ def clever(
     bent = sloping & ~jumps & ~level(found.slopes)
     ascent = pool.ascent(chosen, duel, found, bent)
     climbs = int(bent.sum()) * pool.gradients_per_ascent()
-    settings = {
-        "model": asked.name,
-        "kind": asked.kind,
-        "classes": None if asked.classes is None else [str(each) for each in asked.classes],
-        "norm": "inf" if size == np.inf else int(size),
-        "radius": reach,
-        "nearest_distance": distance,
-        "targets": targets if isinstance(targets, str) else list(targets),
-        "blocks": blocks,
-        "block_size": block_size,
-        "gradients": len(chosen) * blocks * block_size * duel.targets.shape[1] + climbs,
-        "slopes": type(slopes).__name__.lower(),
-        "region": region.kind,
-        "points": len(region),
-        "fingerprint": fingerprint(region, units),
-        "dimension": region.dimension,
-        "scale": units.tolist(),
-        "columns": list(region.columns),
-        "still": list(region.still),
-        "bounds": None if pool.limits is None else [edge.tolist() for edge in pool.limits],
-        "guided": guide is not None,
-        "seed": seed,
-    }
+    settings = settled.describe(
+        CleverSettings,
+        norm="inf" if size == np.inf else int(size),
+        targets=targets if isinstance(targets, str) else list(targets),
+        blocks=blocks,
+        block_size=block_size,
+        gradients=len(chosen) * blocks * block_size * duel.targets.shape[1] + climbs,
+        slopes=type(slopes).__name__.lower(),
+        guided=guide is not None,
+    )
     looked_at = len(chosen) * blocks * block_size + climbs + pool.points_judged(sloping)
     queries = len(chosen) + looked_at * slopes.queries_a_point
     seen = Seen(centres, duel, found.slopes, ascent, jumps)
-    return bounded(seen, chosen, len(region), queries, settings)
+    return bounded(seen, chosen, len(settled.region), queries, settings)
 
 
 def _order(guide: Any, many: int, count: int | None) -> Integers:

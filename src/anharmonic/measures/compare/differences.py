@@ -16,6 +16,7 @@ import numpy as np
 
 from anharmonic._core.estimate import Estimate
 from anharmonic._core.protocols import Floats
+from anharmonic._core.settings import Settings
 from anharmonic._core.statistics import Moments, half_widths, welch
 from anharmonic.scores import Scores
 
@@ -117,18 +118,18 @@ def bracket(scores: Scores) -> Bracket:
     return Bracket(np.where(noise <= 0, values, low), values)
 
 
-def _never_drawn(settings: dict[str, Any]) -> bool:
+def _never_drawn(settings: Settings) -> bool:
     """Whether the ball was taken as it is, one for every model: then it has no noise."""
-    drawn = str(settings.get("ball")).startswith(("random", "dense", "sampled", "rotated"))
-    return settings.get("rotations") == 0 and not drawn
+    drawn = settings.ball.startswith(("random", "dense", "sampled", "rotated"))
+    return settings.rotations == 0 and not drawn
 
 
 def _on_a_line(scores: Scores) -> bool:
     """Whether the deviations of all turns are multiples of one vector."""
     known = scores.settings
     columns = scores.signed.shape[1] if scores.signed.ndim == 2 else 1
-    free = columns - (known.get("kind") == "probability" and columns > 1)
-    reduction = known.get("reduction")
+    free = columns - (known.kind == "probability" and columns > 1)
+    reduction = known.reduction
     # Runs of language models keep the lengths of vectors, and call their reduction otherwise.
     return free == 1 and (reduction in ("norm", "predicted") or isinstance(reduction, int))
 

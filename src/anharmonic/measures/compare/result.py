@@ -12,6 +12,7 @@ import numpy as np
 from anharmonic._core import tables
 from anharmonic._core.columns import remark
 from anharmonic._core.estimate import Estimate
+from anharmonic._core.settings import Settings
 from anharmonic.measures.compare.differences import Difference, bracket, difference
 from anharmonic.scores import Scores
 
@@ -155,9 +156,9 @@ class Comparison:
         return ", ".join(each for each in (what, self.counting) if each)
 
     @property
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> Settings:
         """What the models have in common: those of the first."""
-        return next(iter(self.scores.values())).settings if self.scores else {}
+        return next(iter(self.scores.values())).settings if self.scores else Settings()
 
     def _where(self, name: str) -> str:
         return f" (at the {self.where(name)})" if self.at_reference else ""

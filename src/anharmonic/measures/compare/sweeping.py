@@ -89,7 +89,7 @@ class Sweep:
     @property
     def unit(self) -> str:
         """What the radii are measured in."""
-        scale = self.comparisons[0].scores[self.names[0]].settings.get("scale")
+        scale = self.comparisons[0].scores[self.names[0]].settings.scale
         raw = scale is None or all(each == 1 for each in scale)
         return "in the features' own units" if raw else "in scaled units"
 

@@ -83,12 +83,12 @@ def nearest_counterfactual(
 
 
 def _described(search: Search, closer: _Closer, end: Array, spent: int) -> Counterfactual:
-    start, units = closer.start, np.asarray(search.settings["scale"])
+    start, units = closer.start, np.asarray(search.settings.scale)
     outputs = closer.asked(end[None, :])
     lengths = (end - start) / units
     moved = np.flatnonzero(end != start)
     order = moved[np.argsort(-np.abs(lengths[moved]), kind="stable")]
-    names = search.settings["columns"]
+    names = search.settings.columns
     return Counterfactual(
         values=np.asarray(end, dtype=np.float64),
         changes=tuple(

@@ -19,6 +19,7 @@ from anharmonic.measures.explain.rows import one_row
 from anharmonic.measures.explain.shares import REMAINDER, Contributions, contributions, titled
 from anharmonic.measures.gamma.measure import gamma
 from anharmonic.measures.search import Climb, StepArguments, set_out
+from anharmonic.measures.search.result import StepSettings
 from anharmonic.measures.setup.batching import answers
 from anharmonic.measures.setup.sphere import placed
 from anharmonic.regions import host
@@ -55,7 +56,7 @@ class Explanation:
     contributions: Contributions | None
     counterfactual: Counterfactual | None
     queries: int
-    settings: dict[str, Any]
+    settings: StepSettings
 
     @property
     def heat(self) -> Floats | None:
@@ -128,7 +129,7 @@ class Explanation:
                 "changes": [change._asdict() for change in other.changes],
             },
             "queries": self.queries,
-            "settings": self.settings,
+            "settings": self.settings.plain(),
         }
 
     def to_json(self) -> str:
@@ -204,16 +205,16 @@ def explain(
     # Whatever follows is about the same outputs: the model has been told which.
     arguments = arguments | {"output": None}
     climber, facts = set_out(asked, region, climb, **arguments)
-    moving, alike = climber.question.region, facts["kind"]
+    moving, alike = climber.question.region, facts.kind
     here = answers(
         climber.question, placed(climber.question, np.array([0]))[:, None], np.array([0])
     )
     decided = decides(here.shape[-1], alike)
     common: dict[str, Any] = {
-        "radius": facts["radius"],
-        "scale": facts["scale"],
-        "bounds": facts["bounds"],
-        "seed": facts["seed"],
+        "radius": facts.radius,
+        "scale": facts.scale,
+        "bounds": facts.bounds,
+        "seed": facts.seed,
         "batch_size": arguments.get("batch_size"),
     }
     scores = gamma(asked, moving, reduction="predicted", rotations=4, **common)
@@ -237,16 +238,16 @@ def explain(
         output=output,
         around=Estimate(output - deviation.value, deviation.error),
         deviation=deviation,
-        radius=facts["radius"],
+        radius=facts.radius,
         contributions=shares,
         counterfactual=other,
         queries=queries,
-        settings=facts | {"steps": steps},
+        settings=facts.with_facts(steps=steps),
     )
 
 
-def _name(label: int, facts: dict[str, Any]) -> str:
-    classes = facts["classes"]
+def _name(label: int, facts: StepSettings) -> str:
+    classes = facts.classes
     return str(classes[label]) if classes and label < len(classes) else str(label)
 
 

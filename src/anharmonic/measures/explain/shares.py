@@ -11,20 +11,18 @@ from __future__ import annotations
 import html
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from anharmonic import balls, models
+from anharmonic import balls
 from anharmonic._core import tables
 from anharmonic._core.protocols import Floats, Integers
 from anharmonic._core.reductions import Reduction, chosen_reduction, picked
 from anharmonic.errors import SettingsError
-from anharmonic.measures.setup.batching import answers, question_about
-from anharmonic.measures.setup.scale import limits, radius_of, scaled
+from anharmonic.measures.setup.batching import answers
+from anharmonic.measures.setup.settling import SetupArguments, settle, takes_setup
 from anharmonic.measures.setup.sphere import Segment, Sphere, neighbourhood
-from anharmonic.regions import as_region
 from anharmonic.scores import Scores
 
 __all__ = ["REMAINDER", "Contributions", "contributions", "titled", "worst_contributions"]
@@ -102,26 +100,20 @@ class Contributions:
         )
 
 
+@takes_setup
 def contributions(
-    model: Any,
-    points: Any,
+    model: object,
+    points: object,
     *,
-    radius: float | Literal["auto"] = "auto",
     rows: Sequence[int] | Integers | None = None,
-    output: Any = None,
     reduction: Reduction | None = None,
-    scale: ArrayLike | Literal["auto"] | None = "auto",
-    reference: Any = None,
-    moving: Sequence[str | int] | None = None,
-    bounds: Any = None,
     limit: int = 1_000_000,
-    batch_size: int | None = None,
-    seed: int = 0,
+    **setup: Unpack[SetupArguments],
 ) -> Contributions:
     """Each feature's second difference, (f(x) − (f(x + r·eᵢ) + f(x − r·eᵢ))/2)/n.
 
     `rows` picks some of the points, such as `scores.worst(5)`; the other arguments are
-    `gamma`'s. Costs 2n+1 queries a point and refuses more than `limit` in all.
+    `gamma`'s. Costs 2n+1 queries per point and refuses more than `limit` in all.
 
     A vector of outputs is projected on the direction of its whole deviation, so that shares
     add up to its length.
@@ -132,19 +124,12 @@ def contributions(
     >>> found.values.round(3).tolist(), found.queries
     ([[-0.03, 0.12, 0.0]], 7)
     """
-    asked = models.as_model(model, output=output)
-    region, units, known = scaled(as_region(points, moving), scale, reference, [asked])
-    reach, _ = radius_of(radius, known, units, seed)
-    question, chunk = question_about(asked, region, batch_size)
-    sphere = Sphere(
-        question=question,
-        ball=balls.cross(region.dimension),
-        radius=reach,
-        units=units,
-        limits=limits(bounds, region),
-        reduction=_shareable(chosen_reduction(reduction, asked.kind)),
-        seed=seed,
-        chunk=chunk,
+    settled = settle(model, points, **setup)
+    region = settled.region
+    sphere = Sphere.of(
+        settled,
+        balls.cross(region.dimension),
+        _shareable(chosen_reduction(reduction, settled.model.kind)),
     )
     wanted = _rows(rows, len(region))
     queries = len(wanted) * (2 * region.dimension + 1)
@@ -155,7 +140,7 @@ def contributions(
             "move with moving=[…], or raise limit="
         )
     values = [_shares(sphere, few) for few in _blocks(sphere, wanted)]
-    return Contributions(region.columns, np.concatenate(values), wanted, queries, reach)
+    return Contributions(region.columns, np.concatenate(values), wanted, queries, settled.radius)
 
 
 def worst_contributions(
@@ -170,15 +155,15 @@ def worst_contributions(
     found = contributions(
         model,
         points,
-        moving=settings["columns"],
+        moving=settings.columns,
         rows=scores.worst(count),
-        radius=settings["radius"],
-        scale=settings["scale"],
-        output=settings["output"],
-        reduction=settings["reduction"],
-        bounds=settings["bounds"],
+        radius=settings.radius,
+        scale=settings.scale,
+        output=settings.output,
+        reduction=settings.reduction,
+        bounds=settings.bounds,
         limit=limit,
-        seed=settings["seed"],
+        seed=settings.seed,
     )
     # A vector's shares are parts of its length, a single output's keep its sign.
     whole = scores.values if scores.signed.ndim == 2 else scores.signed

@@ -15,6 +15,7 @@ import numpy as np
 
 from anharmonic._core.protocols import Floats, Integers
 from anharmonic._core.reductions import Reduction, combined
+from anharmonic._core.settings import Settings
 from anharmonic._core.uncertainty import precision
 from anharmonic.errors import SettingsError
 from anharmonic.measures.setup.sphere import Part
@@ -71,10 +72,10 @@ class Ledger:
         ratio = np.divide(self.squares, spare, out=np.full(len(spare), np.nan), where=spare > 0)
         return cast(Floats, np.sqrt(ratio))
 
-    def scores(self, settings: dict[str, Any]) -> Scores:
+    def scores(self, settings: Settings) -> Scores:
         """The ledger as the public result; with bounds, also the share of queries they moved."""
-        if settings.get("bounds") is not None:
-            settings = settings | {"clipped": self.clipped / max(1, self.queries)}
+        if settings.bounds is not None:
+            settings = settings.with_facts(clipped=self.clipped / max(1, self.queries))
         many = len(self.turns)
         deviations = np.zeros((many, 1)) if self.deviations is None else self.deviations
         centres = np.zeros((many, 1)) if self.centres is None else self.centres
@@ -93,13 +94,17 @@ class Ledger:
             outputs=(centres + unknown)[:, 0] if narrow else centres + unknown,
             turns=self.turns.copy(),
             queries=self.queries,
-            settings=settings | {"precision": 0.0 if self.centres is None else precision(centres)},
-            largest=self.largest.copy(),
-            flat=self.flat.copy(),
-            same=self.same.copy(),
+            settings=settings.with_facts(
+                precision=0.0 if self.centres is None else precision(centres)
+            ),
+            columns={
+                "largest": self.largest.copy(),
+                "flat": self.flat.copy(),
+                "same": self.same.copy(),
+            },
         )
 
-    def with_sums(self, settings: dict[str, Any]) -> Scores:
+    def with_sums(self, settings: Settings) -> Scores:
         """Scores so far with all that is needed to go on to the same bits."""
         return replace(self.scores(settings), sums=self.sums)
 
@@ -141,10 +146,12 @@ class Ledger:
         turns = ledger.turns
         ledger.squares = np.nan_to_num(scores.errors**2 * turns * (turns - 1))
         ledger.noise = np.nan_to_num((scores.values**2 - scores.squared) * turns)
-        ledger.largest = scores.largest.copy()
-        ledger.flat, ledger.same = (seen.astype(np.int64) for seen in (scores.flat, scores.same))
+        ledger.largest = scores.column("largest").copy()
+        ledger.flat, ledger.same = (
+            scores.column(name).astype(np.int64) for name in ("flat", "same")
+        )
         ledger.queries = scores.queries
-        ledger.clipped = round(scores.settings.get("clipped", 0.0) * scores.queries)
+        ledger.clipped = round(scores.settings.clipped * scores.queries)
         for name in scores.sums.keys() & vars(ledger).keys():
             setattr(ledger, name, scores.sums[name])
         return ledger
@@ -171,7 +178,7 @@ class Allowance:
             )
 
 
-def due(ledger: Ledger, allowance: Allowance, settings: dict[str, Any]) -> Integers:
+def due(ledger: Ledger, allowance: Allowance, settings: Settings) -> Integers:
     """Further turns for each point; all zero when the run is done."""
     fresh = ledger.turns == 0
     if fresh.any():

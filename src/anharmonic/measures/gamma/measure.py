@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal
+from typing import Literal, Unpack
 
 import numpy as np
 from array_api_compat import array_namespace
-from numpy.typing import ArrayLike
 
-from anharmonic import balls, models
-from anharmonic._core.checkpoints import UNFINISHED, PathLike, kept
+from anharmonic import balls
+from anharmonic._core.checkpoints import PathLike, kept
+from anharmonic._core.metrics import Metric, register
 from anharmonic._core.progress import Progress, Telling, shown
 from anharmonic._core.protocols import Ball, Integers, Map
 from anharmonic._core.reductions import Reduction, chosen_reduction
 from anharmonic._core.rotations import way
+from anharmonic._core.settings import RESUMABLE, Settings
 from anharmonic.errors import (
     InputError,
     MeasurementStopped,
@@ -29,96 +30,124 @@ from anharmonic.errors import (
 )
 from anharmonic.measures.gamma.accumulator import Allowance, Ledger, due
 from anharmonic.measures.gamma.pilot import Probe, automatic, probed
-from anharmonic.measures.setup.batching import not_finite, question_about
-from anharmonic.measures.setup.fingerprints import fingerprint
-from anharmonic.measures.setup.scale import limits, radius_of, scaled
+from anharmonic.measures.setup.batching import not_finite
+from anharmonic.measures.setup.settling import (
+    Setup,
+    SetupArguments,
+    name_of,
+    settle,
+    takes_setup,
+)
 from anharmonic.measures.setup.sphere import Sphere, Task, measured, slack
-from anharmonic.models.labels import codes
-from anharmonic.regions import as_region, host
+from anharmonic.regions import host
 from anharmonic.scores import Scores
 
-__all__ = ["gamma"]
+__all__ = ["GAMMA", "gamma"]
+
+GAMMA = register(Metric("gamma"))
 
 TASK_SECONDS = 1.0
 """How long a task may take, so that progress shows and little is lost when a model fails."""
 
 
+@takes_setup
 def gamma(
-    model: Any,
-    points: Any,
+    model: object,
+    points: object,
     *,
-    radius: float | Literal["auto"] = "auto",
     ball: str | Ball = "auto",
     directions: int | None = None,
     rotations: int = 4,
-    output: Any = None,
     reduction: Reduction | None = None,
-    scale: ArrayLike | Literal["auto"] | None = "auto",
-    reference: Any = None,
-    moving: Sequence[str | int] | None = None,
-    bounds: Any = None,
     budget: int | None = None,
     tolerance: float | None = None,
     noise: Literal["include", "refuse", "ignore"] = "include",
     resume: Scores | PathLike | None = None,
     checkpoint: PathLike | None = None,
-    batch_size: int | None = None,
-    seed: int = 0,
     map: Map = builtins.map,
     progress: Progress = None,
+    **setup: Unpack[SetupArguments],
 ) -> Scores:
     """Deviation from the mean value, |f(x) − mean of f on a sphere around x|, at every point.
 
-    - `model`: anything `as_model` takes. `points`: rows, a DataFrame or a `regions.Region`.
-    - `radius`: in scaled units; "auto" is the median nearest-neighbour distance of the
-      `reference` (or the points). `scale`: "auto" divides each feature by its standard
-      deviation there, None keeps raw units, numbers are used as they are.
-    - `moving`: the columns that may move. If not told, the numeric ones that the model reads,
-      where it knows, and otherwise all but an index and ids; `settings` says which.
-    - `ball`: "auto" (pairs or singles, by what a few points say; "auto pairs" does not ask),
-      a name (`balls.NAMES`, " pairs" after it for reflections) or a ball. Each of the
-      `rotations` turns is an independent random copy; 0 takes the ball as it is.
-      `directions` bounds one turn's size. The default costs at most 64 queries a point.
-    - `output`: what the model is asked for, `reduction`: how a vector becomes a number; see
-      `as_model` and `reductions`. `output="label"` is the paper's.
-    - `bounds`: (low, high) that neighbours are kept within: of a pair both sides are shortened
-      alike, single directions are cut; "auto" takes pairs.
-    - `budget`: queries in all, spent where the error is largest. `tolerance`: a point stops
-      when half its 95% interval is below it, or after 256 turns.
-    - `noise`: a model that answers the same question differently has its noise included in
-      the errors, is refused, or is not checked for.
-    - `resume`: unfinished scores, or a file of them, to go on from. `checkpoint`: a Parquet file
-      to keep what is finished in, every few seconds and at the end: a run that was killed goes on
-      from there (`resume=` the same file) to the same bits.
-    - `map`: see `workers`. `progress`: True shows a bar, in notebooks too; a function is called
-      with the queries made and the queries expected.
+    Parameters
+    ----------
+    model
+        Anything `as_model` takes.
+    points
+        Rows, a DataFrame or a `regions.Region`.
+    radius : float or "auto"
+        In scaled units; "auto" is the median nearest-neighbour distance of the `reference` (or
+        the points).
+    scale : "auto", None or numbers
+        "auto" divides each feature by its standard deviation in the reference, None keeps raw
+        units, numbers are used as they are.
+    reference
+        Data the model knows, for scale and radius; the points themselves where none is given.
+    moving
+        The columns that may move. If not told, the numeric ones that the model reads, where it
+        knows, and otherwise all but an index and ids; `settings` says which.
+    ball
+        "auto" (pairs or singles, by what a few points say; "auto pairs" does not ask), a name
+        (`balls.NAMES`, " pairs" after it for reflections) or a ball.
+    directions
+        Bounds the size of one turn. The default costs at most 64 queries per point.
+    rotations
+        How many turns: each is an independent random copy of the ball; 0 takes it as it is.
+    output, reduction
+        What the model is asked for, and how a vector becomes a number; see `as_model` and
+        `reductions`. `output="label"` is the paper's.
+    bounds
+        (low, high) that neighbours are kept within: of a pair both sides are shortened alike,
+        single directions are cut; "auto" takes pairs.
+    budget
+        Queries in all, spent where the error is largest.
+    tolerance
+        A point stops when half its 95% interval is below it, or after 256 turns.
+    noise : "include", "refuse" or "ignore"
+        A model that answers the same question differently has its noise included in the errors,
+        is refused, or is not checked for.
+    resume
+        Unfinished scores, or a file of them, to go on from.
+    checkpoint
+        A Parquet file to keep what is finished in, every few seconds and at the end: a run that
+        was killed goes on from there (`resume=` the same file) to the same bits.
+    batch_size
+        Rows per call of the model; what proves fastest if not told.
+    seed
+        Of all that is random.
+    map
+        What shares out the work: see `workers`.
+    progress
+        True shows a bar, in notebooks too; a function is called with the queries made and the
+        queries expected.
 
+    Notes
+    -----
     A row's directions depend on the `seed` and its number alone. With radius, scale and ball
     given, it keeps its score whatever rows come after it, to the bit for any workers and to
     rounding for any `batch_size`.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> points = np.random.default_rng(0).normal(size=(50, 3))
     >>> scores = gamma(lambda x: (x**2).sum(axis=1), points, radius=0.1, scale=None)
     >>> round(scores.mean, 6)
     0.01
 
-    Reference: Harmonic Machine Learning Models are Robust (eq. 3, algorithm 1).
+    References
+    ----------
+    Harmonic Machine Learning Models are Robust (eq. 3, algorithm 1).
     """
-    _checked(rotations, directions, budget, tolerance, noise, batch_size)
-    asked = models.as_model(model, output=output)
-    region, units, known = scaled(as_region(points, moving), scale, reference, [asked])
-    reach, distance = radius_of(radius, known, units, seed)
-    question, chunk = question_about(asked, region, batch_size)
-    sphere = Sphere(
-        question=question,
-        ball=balls.random(region.dimension, 1),
-        radius=reach,
-        units=units,
-        limits=limits(bounds, region),
-        reduction=chosen_reduction(reduction, asked.kind),
-        seed=seed,
-        chunk=chunk,
+    _check(rotations, directions, budget, tolerance, noise)
+    settled = settle(model, points, **setup)
+    region = settled.region
+    # The ball is chosen once a few points have been asked for.
+    sphere = Sphere.of(
+        settled,
+        balls.random(region.dimension, 1),
+        chosen_reduction(reduction, settled.model.kind),
     )
     before = resume if isinstance(resume, Scores | None) else Scores.load(resume)
     before = before if before is not None and before.started else None
@@ -128,17 +157,16 @@ def gamma(
         else Ledger.resumed(before, sphere.reduction)
     )
     # What is known from before stays known if this run is stopped before it has begun.
-    settings: dict[str, Any] = {
-        **({} if before is None else before.settings),
-        "output": output if isinstance(output, str | int | None) else _name(output),
-        "nearest_distance": distance,
-        "rotations": rotations,
-        "budget": budget,
-        "tolerance": tolerance,
-    }
+    settings = (Settings() if before is None else before.settings).with_facts(
+        output=None if settled.output is None else name_of(settled.output),
+        nearest_distance=settled.nearest_distance,
+        rotations=rotations,
+        budget=budget,
+        tolerance=tolerance,
+    )
 
     def found(finished: bool) -> Scores:
-        return ledger.with_sums(settings if finished else settings | {UNFINISHED: True})
+        return ledger.with_sums(settings if finished else settings.with_facts(unfinished=True))
 
     with (
         kept(checkpoint, resume, found) as keep,
@@ -147,12 +175,11 @@ def gamma(
     ):
         probe = _probe(sphere, ball, noise, before)
         ledger.queries += probe.queries
-        settled = _settled(ball, region.dimension, directions, rotations, probe.pairs_win)
-        sphere = replace(sphere, ball=settled, noisy=probe.noise > 0)
+        chosen = _choose_ball(ball, region.dimension, directions, rotations, probe.pairs_win)
+        sphere = replace(sphere, ball=chosen, noisy=probe.noise > 0)
         _check_room(sphere)
-        settings |= _described(sphere, probe)
+        settings = _describe(settled, sphere, probe, settings.without("unfinished"))
         if before is not None:
-            settings.pop(UNFINISHED, None)
             _check_same(before.settings, settings)
         allowance = _allowance(sphere, rotations, budget, tolerance)
         allowance.check(int((ledger.turns == 0).sum()), ledger.queries)
@@ -163,36 +190,21 @@ def gamma(
     return replace(ledger.scores(settings), index=region.index)
 
 
-def _described(sphere: Sphere, probe: Probe) -> dict[str, Any]:
+def _describe(setup: Setup, sphere: Sphere, probe: Probe, asked: Settings) -> Settings:
     """All that is needed to do it again, and what was chosen along the way."""
-    model, region, ball = sphere.question.model, sphere.region, sphere.ball
-    volume = region.volume
-    return {
-        "model": model.name,
-        "kind": model.kind,
-        "classes": None if model.classes is None else [str(each) for each in model.classes],
-        "codes": codes(model.classes) if model.classes and model.kind == "label" else None,
-        "reduction": _name(sphere.reduction),
-        "region": region.kind,
-        "cells": list(region.steps) or None,
-        "points": len(region),
-        "fingerprint": fingerprint(region, sphere.units),
-        "volume": None if volume is None else volume / float(np.prod(sphere.units)),
-        "dimension": region.dimension,
-        "radius": sphere.radius,
-        "scale": sphere.units.tolist(),
-        "columns": list(region.columns),
-        "still": list(region.still),
-        "bounds": None if sphere.limits is None else [edge.tolist() for edge in sphere.limits],
-        "ball": ball.name,
-        "directions": ball.count,
-        "paired": ball.paired,
-        "rotation": way(region.dimension) if ball.name.startswith("rotated") else None,
-        "odd_power": probe.odd,
-        "even_power": probe.even,
-        "noise": probe.noise,
-        "seed": sphere.seed,
-    }
+    ball = sphere.ball
+    described = setup.describe(
+        Settings,
+        reduction=name_of(sphere.reduction),
+        ball=ball.name,
+        directions=ball.count,
+        paired=ball.paired,
+        rotation=way(setup.region.dimension) if ball.name.startswith("rotated") else None,
+        odd_power=probe.odd,
+        even_power=probe.even,
+        noise=probe.noise,
+    )
+    return asked.with_facts(**described.plain())
 
 
 @contextmanager
@@ -218,7 +230,7 @@ def _run(
     sphere: Sphere,
     ledger: Ledger,
     allowance: Allowance,
-    settings: dict[str, Any],
+    settings: Settings,
     map: Map,
     tell: Telling | None,
     keep: Callable[[], None],
@@ -284,7 +296,7 @@ def _probe(sphere: Sphere, ball: str | Ball, noise: str, resume: Scores | None) 
     """What is known before the run: asked for, remembered, or not needed."""
     if resume is not None:
         known = resume.settings
-        return Probe(known["noise"], known["odd_power"], known["even_power"], 0)
+        return Probe(known.noise, known.odd_power, known.even_power, 0)
     if ball != "auto" and noise == "ignore":
         return Probe(0.0, 0.0, 0.0, 0)
     # Within bounds only pairs keep a slope from showing as a bend (see `deviation.around`).
@@ -311,7 +323,7 @@ def _check_room(sphere: Sphere) -> None:
         )
 
 
-def _settled(
+def _choose_ball(
     ball: str | Ball, dimension: int, directions: int | None, rotations: int, paired: bool
 ) -> Ball:
     """The ball to use: chosen, looked up by name, or as given; each copy turned if it is to be."""
@@ -329,14 +341,10 @@ def _settled(
     return chosen
 
 
-def _check_same(before: dict[str, Any], now: dict[str, Any]) -> None:
+def _check_same(before: Settings, now: Settings) -> None:
     """Refuse to mix two different measurements."""
-    same = (
-        *("points", "kind", "reduction", "dimension", "radius", "scale", "columns", "bounds"),
-        *("ball", "directions", "rotations", "seed"),
-    )
-    differing = [name for name in same if before.get(name) != now[name]]
-    if before.get("fingerprint", now["fingerprint"]) != now["fingerprint"] and not differing:
+    differing = before.differing(now, RESUMABLE)
+    if before.fingerprint not in (None, now.fingerprint) and not differing:
         differing = ["set of points"]
     if differing:
         raise SettingsError(
@@ -345,21 +353,16 @@ def _check_same(before: dict[str, Any], now: dict[str, Any]) -> None:
         )
 
 
-def _name(thing: Any) -> str | int:
-    return thing if isinstance(thing, str | int) else getattr(thing, "__name__", repr(thing))
-
-
-def _checked(
+def _check(
     rotations: int,
     directions: int | None,
     budget: int | None,
     tolerance: float | None,
     noise: str,
-    batch_size: int | None,
 ) -> None:
     if rotations < 0:
         raise SettingsError(f"rotations counts independent copies of the ball, got {rotations}")
-    counts = {"directions": directions, "budget": budget, "batch_size": batch_size}
+    counts = {"directions": directions, "budget": budget}
     for name, number in counts.items():
         if number is not None and number < 1:
             raise SettingsError(f"{name} must be at least 1, got {number}")

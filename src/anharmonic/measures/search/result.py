@@ -20,6 +20,7 @@ from anharmonic._core import tables
 from anharmonic._core.columns import remark, told
 from anharmonic._core.protocols import Array, Ball, Draw, Floats, Integers
 from anharmonic._core.randomness import integers
+from anharmonic._core.settings import Settings
 from anharmonic._core.statistics import Rate
 from anharmonic.errors import SettingsError
 from anharmonic.measures.setup.sphere import Segment, around
@@ -125,6 +126,31 @@ class Stride:
         return xp.clip(on_grid, *(xp.asarray(edge, **like) for edge in edges))
 
 
+@dataclass(frozen=True, kw_only=True)
+class StepSettings(Settings):
+    """Settings of everything that takes steps.
+
+    Parameters
+    ----------
+    climb, asked_ball, grid, shape
+        Where steps go, the ball's name as it was asked for, the rounding of each column, and
+        the shape of one point.
+    steps, stop
+        The most steps of a walk, and whether it ends at its first flip.
+    event, nstep
+        When a flip counts and how its chance is come by, of `nstep_robustness`.
+    """
+
+    climb: str = ""
+    asked_ball: str | None = None
+    grid: tuple[float, ...] | None = None
+    shape: tuple[int, ...] = ()
+    steps: int = 0
+    stop: bool = True
+    event: str = "end"
+    nstep: str | None = None
+
+
 @dataclass(frozen=True, repr=False)
 class Search:
     """Where walks from some points led, and when the decision changed.
@@ -147,7 +173,7 @@ class Search:
     gammas: Floats
     flips: Integers
     queries: Integers
-    settings: dict[str, Any]
+    settings: StepSettings
     ball: Ball | None = field(default=None, compare=False)
     ends: Array = field(default=None, compare=False)
 
@@ -177,8 +203,8 @@ class Search:
     @property
     def complete(self) -> bool:
         """Whether every walk went on to its flip or its last step."""
-        stopped = self.flipped & bool(self.settings["stop"])
-        return bool((stopped | (self.taken == self.settings["steps"])).all())
+        stopped = self.flipped & bool(self.settings.stop)
+        return bool((stopped | (self.taken == self.settings.steps)).all())
 
     @property
     def rate(self) -> Rate:
@@ -209,32 +235,30 @@ class Search:
         known = self.settings
         ball = self.ball
         if ball is None:
-            if known["asked_ball"] is None:
+            if known.asked_ball is None:
                 raise SettingsError(
                     "this search was made with a ball of your own, which is not in the file: "
                     "set it with dataclasses.replace(search, ball=…)"
                 )
-            ball = walking_ball(
-                known["asked_ball"], known["dimension"], known["directions"], known["climb"]
-            )
-        bounds, grid = known["bounds"], known["grid"]
+            ball = walking_ball(known.asked_ball, known.dimension, known.directions, known.climb)
+        bounds, grid = known.bounds, known.grid
         return Stride(
             ball=ball,
-            radius=known["radius"],
-            units=np.asarray(known["scale"]),
+            radius=known.radius,
+            units=np.asarray(known.scale),
             limits=None if bounds is None else (np.asarray(bounds[0]), np.asarray(bounds[1])),
             grid=None if grid is None else np.asarray(grid),
-            seed=known["seed"],
+            seed=known.seed,
         )
 
     def _shaped(self, places: Array) -> Array:
         """Places (many, n) in the shape of the points they came from, where nothing was still."""
-        shape = tuple(self.settings["shape"])
-        return places if self.settings["still"] or len(shape) < 2 else places.reshape(-1, *shape)
+        shape = tuple(self.settings.shape)
+        return places if self.settings.still or len(shape) < 2 else places.reshape(-1, *shape)
 
     def name_of(self, label: int) -> str:
         """A class's name, or its number where it has none."""
-        classes = self.settings.get("classes")
+        classes = self.settings.classes
         return str(classes[label]) if classes and 0 <= label < len(classes) else str(label)
 
     def summary(self) -> dict[str, Any]:
@@ -242,7 +266,7 @@ class Search:
         low, high = self.rate[1:]
         first = self.flips[self.flipped]
         return {
-            "climb": self.settings["climb"],
+            "climb": self.settings.climb,
             "points": len(self),
             "flipped": int(self.flipped.sum()),
             "rate": self.rate.value,
@@ -251,31 +275,32 @@ class Search:
             "stuck_steps": int(self.stuck.sum()),
             "complete": self.complete,
             "queries": int(self.queries.sum()),
-            "settings": self.settings,
+            "settings": self.settings.plain(),
         }
 
     def __repr__(self) -> str:
         stuck, unfinished = int(self.stuck.sum()), "" if self.complete else ", unfinished"
         nowhere = f", {stuck:,} steps went nowhere" if stuck else ""
+        moved = remark(self.settings)
         return (
-            f"<search by {self.settings['climb']}: {int(self.flipped.sum()):,} of {len(self):,} "
-            f"points flipped, {self.rate}, in {self.settings['steps']} steps, "
-            f"{int(self.queries.sum()):,} queries{nowhere}{unfinished}{remark(self.settings)}>"
+            f"<search by {self.settings.climb}: {int(self.flipped.sum()):,} of {len(self):,} "
+            f"points flipped, {self.rate}, in {self.settings.steps} steps, "
+            f"{int(self.queries.sum()):,} queries{nowhere}{unfinished}{moved}>"
         )
 
     def _repr_html_(self) -> str:
         cells = {
             "flipped": f"{int(self.flipped.sum()):,} of {len(self):,} points, {self.rate}",
-            "steps": self.settings["steps"],
+            "steps": self.settings.steps,
             "steps that went nowhere": f"{int(self.stuck.sum()):,}",
             "queries": f"{int(self.queries.sum()):,}",
-            **{name: self.settings[name] for name in ("climb", "ball", "radius", "model")},
+            **self.settings.chosen(("climb", "ball", "radius", "model")),
             **told(self.settings),
         }
         return tables.facts(cells)
 
     def to_frame(self, backend: tables.Backend | None = None) -> Any:
-        """One row a point: classes and margins before and after, first flip, steps, queries."""
+        """One row per point: classes and margins before and after, first flip, steps, queries."""
         last = np.arange(len(self)), self.taken
         columns = {
             "row": np.arange(len(self)),
@@ -296,7 +321,7 @@ class Search:
             *(self.starts, self.choices, self.labels, self.margins, self.gammas),
             *(self.flips, self.queries),
         )
-        about = {"holds": "search", "settings": self.settings}
+        about = {"holds": "search", "settings": self.settings.plain()}
         return tables.save(tables.arrow(dict(zip(COLUMNS, arrays, strict=True)), about), path)
 
     @classmethod
@@ -306,4 +331,6 @@ class Search:
         start, choice, label, margin, gamma, flip, queries = (
             tables.column(table, name) for name in COLUMNS
         )
-        return cls(start, choice, label, margin, gamma, flip, queries, about["settings"])
+        return cls(
+            start, choice, label, margin, gamma, flip, queries, StepSettings.read(about["settings"])
+        )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, Literal
+from typing import Unpack
 
 from numpy.typing import ArrayLike
 
@@ -16,36 +16,31 @@ from anharmonic.measures.search.prepare import set_out
 from anharmonic.measures.search.result import Search
 from anharmonic.measures.search.state import Walkers
 from anharmonic.measures.search.steps import Climb
+from anharmonic.measures.setup.settling import SetupArguments, takes_setup
 
 __all__ = ["CLIMBS", "adversarial_search"]
 
 CLIMBS = ("margin", "output", "gamma", "random")
 
 
+@takes_setup
 def adversarial_search(
-    model: Any,
-    points: Any,
+    model: object,
+    points: object,
     *,
-    radius: float | Literal["auto"] = "auto",
     steps: int = 25,
     ball: str | Ball = "auto",
     directions: int = 20,
     climb: Climb = "margin",
-    bounds: Any = None,
     grid: ArrayLike | None = None,
     budget: int | None = None,
     stop: bool = True,
-    scale: ArrayLike | Literal["auto"] | None = "auto",
-    reference: Any = None,
-    moving: Sequence[str | int] | None = None,
-    output: Any = None,
     resume: Search | PathLike | None = None,
     checkpoint: PathLike | None = None,
-    seed: int = 0,
     progress: Progress = None,
-    batch_size: int | None = None,
+    **setup: Unpack[SetupArguments],
 ) -> Search:
-    """Walk from each point, a neighbour a step, and record when its class changes.
+    """Walk from each point, a neighbour per step, and record when its class changes.
 
     - `climb`: "margin" goes to the neighbour where the first class leads least (or trails
       most), "output" to where that class's own output is lowest; "gamma" is the paper's
@@ -76,19 +71,12 @@ def adversarial_search(
         model,
         points,
         climb,
-        radius=radius,
         ball=ball,
         directions=directions,
-        bounds=bounds,
         grid=grid,
-        scale=scale,
-        reference=reference,
-        moving=moving,
-        output=output,
-        seed=seed,
-        batch_size=batch_size,
+        **setup,
     )
-    walkers = Walkers(climber, facts | {"steps": steps, "stop": stop, "budget": budget})
+    walkers = Walkers(climber, facts.with_facts(steps=steps, stop=stop, budget=budget))
     if resume is not None:
         walkers.take_up(resume if isinstance(resume, Search) else Search.load(resume))
     with (

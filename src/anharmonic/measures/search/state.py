@@ -8,17 +8,15 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from threading import Lock
-from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace, device
 
-from anharmonic._core.checkpoints import UNFINISHED
 from anharmonic._core.margins import labels_of, margins_of
 from anharmonic._core.progress import Telling
 from anharmonic._core.protocols import Integers, Map
 from anharmonic.errors import SettingsError
-from anharmonic.measures.search.result import Search
+from anharmonic.measures.search.result import Search, StepSettings
 from anharmonic.measures.search.steps import Climber, Step, blocks
 from anharmonic.measures.setup.batching import on_host
 from anharmonic.measures.setup.sphere import placed
@@ -36,9 +34,9 @@ SAME = (
 class Walkers:
     """The state of a search, changed in place as answers come in."""
 
-    def __init__(self, climber: Climber, settings: dict[str, Any]) -> None:
+    def __init__(self, climber: Climber, settings: StepSettings) -> None:
         self.climber, self.settings = climber, settings
-        many, steps = len(climber.question.region), settings["steps"]
+        many, steps = len(climber.question.region), settings.steps
         start = placed(climber.question, np.arange(many))
         self.positions = array_namespace(start).asarray(start, copy=True)
         self.starts = np.array(on_host(start))
@@ -52,8 +50,8 @@ class Walkers:
 
     def take_up(self, before: Search) -> None:
         """Stand where another search stopped."""
-        known, steps = before.settings["steps"], self.settings["steps"]
-        differing = [name for name in SAME if before.settings[name] != self.settings[name]]
+        known, steps = before.settings.steps, self.settings.steps
+        differing = before.settings.differing(self.settings, SAME)
         if differing or known > steps:
             raise SettingsError(
                 f"resume= was searched with another {', '.join(differing) or 'number of steps'}: "
@@ -81,7 +79,7 @@ class Walkers:
             gammas=self.gammas.copy(),
             flips=self.flips.copy(),
             queries=self.queries.copy(),
-            settings=self.settings | ({} if finished else {UNFINISHED: True}),
+            settings=self.settings if finished else self.settings.with_facts(unfinished=True),
             ball=self.climber.stride.ball,
             ends=np.array(on_host(self.positions)),
         )
@@ -91,7 +89,7 @@ class Walkers:
         waiting = np.flatnonzero(self.labels[:, 0] < 0)
         if len(waiting) > self._left():
             raise SettingsError(
-                f"a budget of {self.settings['budget']:,} queries does not reach beyond the "
+                f"a budget of {self.settings.budget:,} queries does not reach beyond the "
                 f"{len(waiting):,} points themselves: raise it or search from fewer"
             )
         for rows in blocks(waiting, self.climber.chunk):
@@ -104,13 +102,13 @@ class Walkers:
         """Everyone takes steps until nobody is due one or can pay for it."""
         question = self.climber.question
         run: Map = map
-        if self.settings["budget"] is None:
+        if self.settings.budget is None:
             # With one, who is paid for must not depend on who happens to be quicker.
             question, run = question.in_lanes()
             self.climber = replace(self.climber, question=question)
         lanes = LANES if run is not map else 1
         groups = [np.arange(lane, len(self.flips), lanes) for lane in range(lanes)]
-        for steps in (1, self.settings["steps"]):
+        for steps in (1, self.settings.steps):
             deque(run(partial(self._go, steps=steps, tell=tell, keep=keep), groups), maxlen=0)
             if steps == 1 and self.climber.climb != "random" and (self.choices[:, 0] < 0).all():
                 raise SettingsError(
@@ -136,7 +134,7 @@ class Walkers:
                     keep()
                     if tell is not None:
                         spent, active = int(self.queries.sum()), self._active()
-                        due = int((self.settings["steps"] - self._taken()[active]).sum())
+                        due = int((self.settings.steps - self._taken()[active]).sum())
                         tell(spent, spent + due * cost)
 
     @contextmanager
@@ -170,17 +168,17 @@ class Walkers:
         active = np.intersect1d(group, self._active(), assume_unique=True)
         taken = self._taken()[active]
         active, taken = active[taken < steps], taken[taken < steps]
-        behind = active[taken == taken.min(initial=self.settings["steps"])]
+        behind = active[taken == taken.min(initial=self.settings.steps)]
         within = int(min(len(behind), self._left() // self.climber.cost))
         return np.asarray(behind[:within])
 
     def _active(self) -> Integers:
-        stopped = (self.flips >= 0) & bool(self.settings["stop"])
-        return np.flatnonzero(~stopped & (self._taken() < self.settings["steps"]))
+        stopped = (self.flips >= 0) & bool(self.settings.stop)
+        return np.flatnonzero(~stopped & (self._taken() < self.settings.steps))
 
     def _taken(self) -> Integers:
         return np.asarray((self.labels >= 0).sum(axis=1) - 1)
 
     def _left(self) -> float:
-        budget = self.settings["budget"]
+        budget = self.settings.budget
         return float("inf") if budget is None else budget - int(self.queries.sum())

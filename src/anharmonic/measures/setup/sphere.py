@@ -18,6 +18,7 @@ from array_api_compat import array_namespace, device, is_numpy_array
 from anharmonic._core.protocols import Array, Ball, Draw, Floats, Integers
 from anharmonic._core.reductions import Reduction, combined, picked
 from anharmonic.measures.setup.batching import Question, answers_so_far
+from anharmonic.measures.setup.settling import Setup
 from anharmonic.regions import Region, host
 
 NONE: Integers = np.empty(0, dtype=np.int64)
@@ -78,6 +79,20 @@ class Sphere:
     seed: int
     chunk: int
     noisy: bool = False
+
+    @classmethod
+    def of(cls, setup: Setup, ball: Ball, reduction: Reduction = "norm") -> Sphere:
+        """Spheres of a setup's radius around its points."""
+        return cls(
+            question=setup.question,
+            ball=ball,
+            radius=setup.radius,
+            units=setup.units,
+            limits=setup.limits,
+            reduction=reduction,
+            seed=setup.seed,
+            chunk=setup.chunk,
+        )
 
     @property
     def region(self) -> Region:

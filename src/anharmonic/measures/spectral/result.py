@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,55 @@ from anharmonic._core import tables
 from anharmonic._core.columns import told
 from anharmonic._core.estimate import Estimate
 from anharmonic._core.protocols import Floats, Integers
+from anharmonic._core.settings import Settings
 from anharmonic._core.statistics import Moments, half_widths
 from anharmonic.errors import SettingsError
 from anharmonic.measures.spectral.graph import Graph
 
 __all__ = ["SpadeScores", "guide"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpadeSettings(Settings):
+    """Settings of `spade`.
+
+    Parameters
+    ----------
+    nodes, copies
+        Points that differ, and how many more are copies of them.
+    neighbours, rank, components
+        Of every point in both graphs, eigenvectors behind node scores, and what is done with
+        an output graph in parts.
+    input_parts, output_parts, edges_added, edges_torn, parts
+        Components of both graphs, edges that join them, input edges between those of the
+        outputs, and each component's size and score.
+    asked_search, search, recall, tied, ties, same
+        How neighbours were looked for and found, on both sides; the share of outputs with more
+        copies than neighbours, those whose last neighbour is one of several as near, and
+        whether outputs are the inputs themselves.
+    residual, block_size, seconds
+        To what share the score is known, points of a block, and seconds of every stage.
+    """
+
+    nodes: int = 0
+    copies: int = 0
+    neighbours: int = 0
+    rank: int = 0
+    components: str = "join"
+    input_parts: int = 1
+    output_parts: int = 1
+    edges_added: int = 0
+    edges_torn: int = 0
+    parts: tuple[tuple[float, ...], ...] = ()
+    asked_search: str = "auto"
+    search: Mapping[str, str] = field(default_factory=dict)
+    recall: Mapping[str, float] = field(default_factory=dict)
+    tied: float = 0.0
+    ties: Mapping[str, float] = field(default_factory=dict)
+    same: bool = False
+    residual: float = 0.0
+    block_size: int = 0
+    seconds: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, repr=False)
@@ -31,7 +76,7 @@ class SpadeScores:
     - `edges` (edges, 2), `edge_values` (edges,): the input graph's, as row numbers.
     - `eigenvalues` (rank,), `vectors` (points, rank): vᵀ L_Y v = 1.
     - `output_edges`: the output graph's, joints included.
-    - `blocks` (blocks,): scores of disjoint random blocks of `settings["block_size"]` points.
+    - `blocks` (blocks,): scores of disjoint random blocks of `settings.block_size` points.
     - `settings`: also components, edges added, recall, and seconds for each stage.
     """
 
@@ -43,7 +88,7 @@ class SpadeScores:
     output_edges: Integers
     blocks: Floats
     queries: int
-    settings: dict[str, Any] = field(default_factory=dict)
+    settings: SpadeSettings = field(default_factory=SpadeSettings)
 
     def __len__(self) -> int:
         return len(self.values)
@@ -76,7 +121,7 @@ class SpadeScores:
         """The power of the number of points with which the score grows, from blocks to all."""
         if len(self.blocks) < 2:
             return Estimate(float("nan"), float("nan"))
-        lengths = np.log(self.settings["nodes"] / self.settings["block_size"])
+        lengths = np.log(self.settings.nodes / self.settings.block_size)
         logarithms = Moments.of(np.log(self.blocks))
         rise = np.log(self.score) - float(logarithms.mean)
         # The score's own spread and that of the blocks' mean.
@@ -109,14 +154,14 @@ class SpadeScores:
             "eigenvalues": self.eigenvalues.tolist(),
             "blocks": self.blocks.tolist(),
             "queries": self.queries,
-            "settings": self.settings,
+            "settings": self.settings.plain(),
         }
 
     def __repr__(self) -> str:
         known = self.settings
         return (
             f"<spade {Estimate(self.score, self.error)} over {len(self):,} points, "
-            f"{known['neighbours']} neighbours{_repairs(known)}, {self.queries:,} queries>"
+            f"{known.neighbours} neighbours{_repairs(known)}, {self.queries:,} queries>"
         )
 
     def _repr_html_(self) -> str:
@@ -130,28 +175,28 @@ class SpadeScores:
         found = {
             "SPADE score": str(Estimate(self.score, self.error)),
             "95% interval": f"{low:.4g} … {high:.4g}" if np.isfinite(low) else "too few points",
-            "points": f"{len(self):,} ({known['copies']:,} copies)",
-            "neighbours": f"{known['neighbours']} (recall {known['recall']['inputs']:.4f} of "
-            f"inputs, {known['recall']['outputs']:.4f} of outputs)",
-            "components": f"{known['input_parts']:,} of inputs, {known['output_parts']:,} of "
-            f"outputs, {known['edges_torn']:,} input edges between those, "
-            f"{known['edges_added']:,} edges added",
+            "points": f"{len(self):,} ({known.copies:,} copies)",
+            "neighbours": f"{known.neighbours} (recall {known.recall['inputs']:.4f} of "
+            f"inputs, {known.recall['outputs']:.4f} of outputs)",
+            "components": f"{known.input_parts:,} of inputs, {known.output_parts:,} of "
+            f"outputs, {known.edges_torn:,} input edges between those, "
+            f"{known.edges_added:,} edges added",
             **({"looked at": looked["moved"], "left out": looked["held"]} if looked else {}),
         }
         if len(self.blocks) > 1:
             found["grows with points to the power"] = str(self.growth)
-        if known["tied"]:
-            found["outputs with more copies than neighbours"] = f"{known['tied']:.1%}"
-        equal = known.get("ties", {})
+        if known.tied:
+            found["outputs with more copies than neighbours"] = f"{known.tied:.1%}"
+        equal = known.ties
         if any(equal.values()):
             found["last neighbour chosen by row order"] = (
                 f"{equal['inputs']:.1%} of inputs, {equal['outputs']:.1%} of outputs: "
                 "others are as near"
             )
-        if known.get("same"):
+        if known.same:
             found["outputs"] = "are the inputs themselves, which scores 1 whatever they are"
         found["queries"] = f"{self.queries:,}"
-        found["seconds"] = f"{sum(known['seconds'].values()):.1f}"
+        found["seconds"] = f"{sum(known.seconds.values()):.1f}"
         return found
 
     def to_arrow(self) -> Any:
@@ -169,12 +214,12 @@ class SpadeScores:
             "eigenvalues": self.eigenvalues.tolist(),
             "blocks": self.blocks.tolist(),
             "queries": self.queries,
-            "settings": self.settings,
+            "settings": self.settings.plain(),
         }
         return tables.arrow(columns, about)
 
     def to_frame(self, backend: tables.Backend | None = None) -> Any:
-        """One row a point, as the first installed of pandas, polars and pyarrow, or as told."""
+        """One row per point, as the first installed of pandas, polars and pyarrow, or as told."""
         return tables.frame(self.to_arrow(), backend)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
@@ -196,18 +241,18 @@ class SpadeScores:
             output_edges=_pairs(table["output_neighbours"]),
             blocks=np.array(about["blocks"]),
             queries=about["queries"],
-            settings=about["settings"],
+            settings=SpadeSettings.read(about["settings"]),
         )
 
 
-def _repairs(known: dict[str, Any]) -> str:
-    if known["output_parts"] == 1:
+def _repairs(known: SpadeSettings) -> str:
+    if known.output_parts == 1:
         return ""
-    crossed = f"{known['output_parts']:,} output components, {known['edges_torn']:,} input edges"
-    if known["components"] == "join":
-        joints = f"joined by {known['edges_added']:,} edges, which the score measures"
+    crossed = f"{known.output_parts:,} output components, {known.edges_torn:,} input edges"
+    if known.components == "join":
+        joints = f"joined by {known.edges_added:,} edges, which the score measures"
         return f", {crossed} between them, {joints}"
-    which = "each" if known["components"] == "each" else "the largest"
+    which = "each" if known.components == "each" else "the largest"
     return f", {which} of {crossed} between them left out"
 
 

@@ -14,7 +14,7 @@ from anharmonic._core.protocols import Floats, Integers
 from anharmonic._core.randomness import generator
 from anharmonic.errors import SettingsError
 from anharmonic.measures.spectral.pairs import Pairs, crowded, is_data, paired
-from anharmonic.measures.spectral.result import SpadeScores
+from anharmonic.measures.spectral.result import SpadeScores, SpadeSettings
 from anharmonic.measures.spectral.search import Search
 from anharmonic.measures.spectral.solution import Components, Plan, Side, checked, side, solved
 from anharmonic.models import as_model
@@ -112,34 +112,34 @@ def _one(
         found = solved(near, far, plan)
     with clock.stage("interval"):
         spread = _spread(outputs, parts, plan)
-    settings = {
-        "model": name,
-        "points": len(pairs.nodes),
-        "nodes": len(pairs.rows),
-        "copies": len(pairs.nodes) - len(pairs.rows),
-        "dimension": int(pairs.inputs.shape[1]),
-        "columns": list(pairs.columns),
-        "still": list(pairs.still),
-        "neighbours": plan.neighbours,
-        "rank": plan.rank,
-        "seed": plan.seed,
-        "components": plan.components,
-        "input_parts": near.graph.count,
-        "output_parts": far.graph.count,
-        "edges_added": found.added,
-        "edges_torn": found.torn,
-        "parts": [list(each) for each in found.parts],
-        "scale": None if pairs.units is None else pairs.units.tolist(),
-        "asked_search": plan.search if isinstance(plan.search, str) else "a function",
-        "search": {"inputs": near.search, "outputs": far.search},
-        "recall": {"inputs": near.recall, "outputs": far.recall},
-        "tied": tied,
-        "ties": {"inputs": near.ties, "outputs": far.ties},
-        "same": bool(np.array_equal(outputs, pairs.inputs)),
-        "residual": found.residual,
-        "block_size": len(parts[0][0]) if parts else 0,
-        "seconds": clock.seconds,
-    }
+    settings = SpadeSettings.record(
+        model=name,
+        points=len(pairs.nodes),
+        nodes=len(pairs.rows),
+        copies=len(pairs.nodes) - len(pairs.rows),
+        dimension=int(pairs.inputs.shape[1]),
+        columns=list(pairs.columns),
+        still=list(pairs.still),
+        neighbours=plan.neighbours,
+        rank=plan.rank,
+        seed=plan.seed,
+        components=plan.components,
+        input_parts=near.graph.count,
+        output_parts=far.graph.count,
+        edges_added=found.added,
+        edges_torn=found.torn,
+        parts=[list(each) for each in found.parts],
+        scale=None if pairs.units is None else pairs.units.tolist(),
+        asked_search=plan.search if isinstance(plan.search, str) else "a function",
+        search={"inputs": near.search, "outputs": far.search},
+        recall={"inputs": near.recall, "outputs": far.recall},
+        tied=tied,
+        ties={"inputs": near.ties, "outputs": far.ties},
+        same=bool(np.array_equal(outputs, pairs.inputs)),
+        residual=found.residual,
+        block_size=len(parts[0][0]) if parts else 0,
+        seconds=clock.seconds,
+    )
     rows = pairs.rows
     return SpadeScores(
         values=found.values[pairs.nodes],

@@ -73,7 +73,7 @@ class ClassTable:
         return f"<table><tr>{heads}</tr>{rows}</table>"
 
     def to_frame(self, backend: tables.Backend | None = None) -> Any:
-        """One row a class; an error beside each average, NaN where nothing is known."""
+        """One row per class; an error beside each average, NaN where nothing is known."""
         columns: dict[str, Any] = {
             "class": np.array([row.name for row in self.rows]),
             "points": np.array([row.points for row in self.rows]),
@@ -115,9 +115,9 @@ def class_table(
     arguments["output"] = arguments.get("output", "logit")
     climber, facts = set_out(model, points, "margin", **arguments)
     found = surroundings(climber)
-    names = facts["classes"] or [str(each) for each in range(found.outputs.shape[1])]
+    names = list(facts.classes) or [str(each) for each in range(found.outputs.shape[1])]
     truth = None if labels is None else _positions(labels, names, len(found.labels))
-    if search is not None and search.settings["fingerprint"] != facts["fingerprint"]:
+    if search is not None and search.settings.fingerprint != facts.fingerprint:
         raise SettingsError("the search was made at other points: search at these")
     groups = found.labels if truth is None else truth
     sure = of_classes(probabilities_of(found.outputs, climber.question.model.kind), found.labels)

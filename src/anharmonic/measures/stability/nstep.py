@@ -8,10 +8,12 @@ import numpy as np
 from scipy.special import log_ndtr, ndtr
 
 from anharmonic._core.margins import of_classes, probabilities_of
+from anharmonic._core.metrics import Metric, register
 from anharmonic._core.progress import Progress, shown
 from anharmonic._core.protocols import Floats
 from anharmonic.errors import SettingsError
 from anharmonic.measures.search import StepArguments, set_out
+from anharmonic.measures.search.result import StepSettings
 from anharmonic.measures.stability.surroundings import Surroundings, surroundings, walked
 from anharmonic.scores import Scores
 
@@ -23,6 +25,9 @@ FLIP, SWAY, STABLE = "flip chance", "sway", "paper stability"
 OVERSTEP = 0.5826
 """−ζ(1/2)/√(2π): how far a walk of normal steps is beyond a line when it first is, in their
 standard deviations."""
+register(Metric(FLIP, unit="a chance", settings=StepSettings))
+register(Metric(SWAY, unit="margins", settings=StepSettings))
+register(Metric(STABLE, fragile="small", unit="a probability", settings=StepSettings))
 METRICS: dict[str, str] = {"walks": FLIP, "sway": SWAY, "drift": FLIP, "paper": STABLE}
 
 
@@ -76,7 +81,7 @@ def nstep_robustness(
     climber, facts = set_out(model, points, "random" if walking else "margin", **arguments)
     with shown(progress) as tell:
         found = (
-            walked(climber, steps, facts["directions"], tell)
+            walked(climber, steps, facts.directions, tell)
             if walking
             else surroundings(climber, tell)
         )
@@ -97,9 +102,9 @@ def nstep_robustness(
         outputs=outputs,
         turns=np.full(len(values), found.changes.shape[2], dtype=np.int64),
         queries=found.queries,
-        settings=facts
-        | {"steps": steps, "event": event, "nstep": kind}
-        | {"fragile": "small" if kind == "paper" else "large"},
+        settings=facts.with_facts(
+            steps=steps, event=event, nstep=kind, fragile="small" if kind == "paper" else "large"
+        ),
     )
 
 

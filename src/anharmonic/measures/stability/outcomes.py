@@ -15,7 +15,7 @@ from anharmonic._core.randomness import generator
 from anharmonic._core.statistics import Moments, share_interval
 from anharmonic.errors import SettingsError
 from anharmonic.measures.search import StepArguments, adversarial_search
-from anharmonic.measures.search.result import Search
+from anharmonic.measures.search.result import Search, StepSettings
 from anharmonic.measures.stability.nstep import FLIP, STABLE, SWAY, Event
 from anharmonic.scores import Scores
 
@@ -161,14 +161,14 @@ def calibration(scores: Scores, observed: Observed | Search | Any, bins: int = 1
 def _same_event(scores: Scores, observed: Any) -> None:
     """Refuse to hold a chance against something else than it was the chance of."""
     if isinstance(observed, Search):
-        observed = Observed(None, 0, observed.settings["steps"], "ever")
+        observed = Observed(None, 0, observed.settings.steps, "ever")
     known = scores.settings
-    if not isinstance(observed, Observed) or "steps" not in known:
+    if not isinstance(observed, Observed) or not isinstance(known, StepSettings):
         return
     chance = scores.metric == FLIP
-    if known["steps"] != observed.steps or (chance and known["event"] != observed.event):
+    if known.steps != observed.steps or (chance and known.event != observed.event):
         raise SettingsError(
-            f"the scores are for {known['steps']} steps and the event {known['event']!r}, and "
+            f"the scores are for {known.steps} steps and the event {known.event!r}, and "
             f"{observed.steps} steps and {observed.event!r} were observed: give both the same"
         )
 

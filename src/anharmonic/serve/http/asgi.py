@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass
@@ -10,12 +9,13 @@ from typing import Any
 
 from starlette.responses import Response
 
-from anharmonic.serve.http.problems import Overloaded, Refused, ServiceError
+from anharmonic.serve.http.body import check_announced, read_body
+from anharmonic.serve.http.limits import HttpLimits
+from anharmonic.serve.http.problems import Overloaded, ServiceError
 from anharmonic.serve.http.responses import answered
 from anharmonic.serve.http.security import PLAIN_HEADERS, SECURITY_HEADERS, Guard
-from anharmonic.serve.monitor.settings import Limits
 
-__all__ = ["Body", "Door"]
+__all__ = ["Application", "Body"]
 
 LOG = logging.getLogger("anharmonic.serve.monitor")
 Message = MutableMapping[str, Any]
@@ -28,13 +28,13 @@ Forward = Callable[[Scope, dict[str, str], bytes], Awaitable[Response]]
 
 
 @dataclass(slots=True)
-class Room:
+class HeldBytes:
     """Bytes of one body that are in memory."""
 
-    taken: int = 0
+    size: int = 0
 
 
-class Door:
+class Application:
     """An ASGI application around another.
 
     Bodies are read here, within limits on each and on all together, before anything else sees
@@ -47,7 +47,7 @@ class Door:
         self,
         app: App,
         guard: Guard,
-        limits: Limits,
+        limits: HttpLimits,
         short: Mapping[str, Body],
         skip: Callable[[str, int], None],
         forward: Forward | None = None,
@@ -94,12 +94,12 @@ class Door:
             await self.app(scope, receive, send)
             return
         short = self.short.get(path) if method == "POST" else None
-        room = Room()
+        held = HeldBytes()
         self.under_way += 1
         try:
             try:
                 self._check_length(headers.get("content-length"))
-                body = await self._body(receive, room)
+                body = await self._body(receive, held)
             except ServiceError as fault:
                 if short is not None:
                     self.skip(fault.kind, 1)
@@ -111,7 +111,7 @@ class Door:
             else:
                 await self.app(scope, _repeated(body, receive), send)
         finally:
-            self.held -= room.taken
+            self.held -= held.size
             self.under_way -= 1
 
     def _headers(self, scope: Scope) -> tuple[tuple[bytes, bytes], ...]:
@@ -121,38 +121,20 @@ class Door:
 
     def _check_length(self, length: str | None) -> None:
         """Whether a body may be as long as it says, and one more be read."""
-        if length and length.isdigit() and int(length[:20]) > self.limits.body_bytes:
-            raise Refused(
-                f"a body has at most {self.limits.body_bytes:,} bytes: send fewer points",
-                status=413,
-                kind="size",
-            )
+        check_announced(length, self.limits.body_bytes)
         if self.under_way > self.limits.requests:
             raise Overloaded("too many requests are under way: send this one later")
 
-    async def _body(self, receive: Receive, room: Room) -> bytes:
+    async def _body(self, receive: Receive, held: HeldBytes) -> bytes:
         """A body, counted as it comes: what is only announced takes no room from others."""
-        parts: list[bytes] = []
-        try:
-            async with asyncio.timeout(self.limits.body_seconds):
-                while True:
-                    message = await receive()
-                    if message["type"] == "http.disconnect":
-                        raise ConnectionError
-                    parts.append(message.get("body", b""))
-                    self._make_room(room, len(parts[-1]))
-                    if not message.get("more_body"):
-                        return parts[0] if len(parts) == 1 else b"".join(parts)
-        except TimeoutError:
-            raise Refused("the body came too slowly", status=408, kind="slow") from None
 
-    def _make_room(self, room: Room, size: int) -> None:
-        if room.taken + size > self.limits.body_bytes:
-            raise Refused("the body is longer than it may be", status=413, kind="size")
-        if self.held + size > self.limits.held_bytes:
-            raise Overloaded("too many bytes are being read: send them later")
-        room.taken += size
-        self.held += size
+        def take(size: int) -> None:
+            if self.held + size > self.limits.held_bytes:
+                raise Overloaded("too many bytes are being read: send them later")
+            held.size += size
+            self.held += size
+
+        return await read_body(receive, self.limits.body_bytes, self.limits.body_seconds, take)
 
 
 def _repeated(body: bytes, receive: Receive) -> Receive:

@@ -7,10 +7,10 @@ send neither.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from urllib.parse import urlsplit
 
-__all__ = ["foreign", "local_host"]
+__all__ = ["foreign", "is_one_of", "local_host"]
 
 LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
@@ -49,7 +49,12 @@ def local_host(host: str, *others: str) -> bool:
     >>> local_host("127.0.0.1:80@evil.test")
     False
     """
+    return is_one_of(host, (*LOCAL_NAMES, *others))
+
+
+def is_one_of(host: str, names: Collection[str]) -> bool:
+    """Whether a Host header, with or without a port, holds one of these names."""
     name, colon, port = host.rpartition(":")
     if not colon or host.endswith("]"):
         name, port = host, ""
-    return (not port or port.isdigit()) and name.lower() in (*LOCAL_NAMES, *others)
+    return (not port or port.isdigit()) and name.lower() in names

@@ -1,12 +1,12 @@
 """What the service can meet, and the HTTP answer it gives.
 
 ServiceError
-├── StoreAway     503: the database cannot be reached, is full or is locked
+├── StoreUnavailable     503: the database cannot be reached, is full or is locked
 ├── StoreDamaged  503: the database answers, and what it holds cannot be read
-├── Moved         (inside) another service wrote first: read where things stand, try again
+├── WriteConflict         (inside) another service wrote first: read where things stand, try again
 ├── Overloaded    429: more waits than may
-├── ModelAway     503: the model does not answer in time
-└── Refused       4xx: the request cannot be taken
+├── ModelUnavailable     503: the model does not answer in time
+└── BadRequest       4xx: the request cannot be taken
     └── Unkeepable    422: the database takes others, and not these values
 """
 
@@ -15,8 +15,8 @@ from __future__ import annotations
 from anharmonic.errors import AnharmonicError
 
 __all__ = [
-    *("ModelAway", "Moved", "Overloaded", "Refused", "ServiceError"),
-    *("StoreAway", "StoreDamaged", "Unkeepable"),
+    *("ModelUnavailable", "WriteConflict", "Overloaded", "BadRequest", "ServiceError"),
+    *("StoreUnavailable", "StoreDamaged", "Unkeepable"),
 ]
 
 
@@ -30,7 +30,7 @@ class ServiceError(AnharmonicError):
     """What clients are told where the message is for those who run the service."""
 
 
-class StoreAway(ServiceError):
+class StoreUnavailable(ServiceError):
     """Nothing can be kept now, so nothing is acknowledged."""
 
     status = 503
@@ -47,7 +47,7 @@ class StoreDamaged(ServiceError):
     public = "the store cannot be read: see the service's log"
 
 
-class Moved(ServiceError):
+class WriteConflict(ServiceError):
     """Another writer was first."""
 
     status = 503
@@ -63,7 +63,7 @@ class Overloaded(ServiceError):
     retry_after = 1
 
 
-class ModelAway(ServiceError):
+class ModelUnavailable(ServiceError):
     """The model is asked and does not answer."""
 
     status = 503
@@ -71,7 +71,7 @@ class ModelAway(ServiceError):
     retry_after = 5
 
 
-class Refused(ServiceError):
+class BadRequest(ServiceError):
     """The request itself is at fault."""
 
     def __init__(self, message: str, status: int = 422, kind: str = "invalid") -> None:
@@ -80,5 +80,5 @@ class Refused(ServiceError):
         self.kind = kind
 
 
-class Unkeepable(Refused):
+class Unkeepable(BadRequest):
     """The store cannot hold a value of this request; it may hold those of others."""

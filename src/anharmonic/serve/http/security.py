@@ -10,8 +10,7 @@ import logging
 from collections.abc import Mapping
 
 from anharmonic.serve.http import Seldom, foreign, local_host
-from anharmonic.serve.http.problems import Overloaded, Refused
-from anharmonic.serve.monitor.settings import Settings
+from anharmonic.serve.http.problems import BadRequest, Overloaded
 
 __all__ = ["PLAIN_HEADERS", "SECURITY_HEADERS", "Guard", "token_of"]
 
@@ -40,11 +39,15 @@ MOST_WRONG = 64
 
 
 class Guard:
-    """Lets a request in, or raises `Refused`; what it refuses leaves a line in the log."""
+    """Lets a request in, or raises `BadRequest`; what it refuses leaves a line in the log."""
 
-    def __init__(self, settings: Settings) -> None:
-        self.settings = settings
-        self.guarded = settings.ingest_token is not None
+    def __init__(
+        self, host: str, ingest_token: str | None, read_token: str | None, forwards: bool = False
+    ) -> None:
+        """Listening on `host`; with `forwards`, a model server stands behind /v2/."""
+        self.host, self.forwards = host, forwards
+        self.ingest_token, self.read_token = ingest_token, read_token
+        self.guarded = ingest_token is not None
         self._wrong = 0
         self._seldom = Seldom()
 
@@ -59,7 +62,7 @@ class Guard:
             self._admit_page(method, headers)
             if not self._forwarded(path):
                 self._admit_role(method, headers)
-        except Refused as fault:
+        except BadRequest as fault:
             if told := self._seldom.due(f"{address} {fault.kind}"):
                 LOG.warning("refused %s from %s: %s (%d times)", method, address, fault, told)
             if fault.kind == "unauthorized" and headers.get("authorization"):
@@ -67,14 +70,14 @@ class Guard:
             raise
 
     def _forwarded(self, path: str) -> bool:
-        return self.settings.upstream is not None and path.startswith("/v2/")
+        return self.forwards and path.startswith("/v2/")
 
     def _admit_page(self, method: str, headers: Mapping[str, str]) -> None:
         """No page of elsewhere: none that sends, and without tokens none by another name."""
         if method not in SAFE and foreign(headers):
-            raise Refused("a web page of elsewhere may not send this", status=403, kind="origin")
-        if not self.guarded and not local_host(headers.get("host", ""), self.settings.host):
-            raise Refused(
+            raise BadRequest("a web page of elsewhere may not send this", status=403, kind="origin")
+        if not self.guarded and not local_host(headers.get("host", ""), self.host):
+            raise BadRequest(
                 "this service answers to localhost only: set tokens", status=421, kind="host"
             )
 
@@ -82,10 +85,10 @@ class Guard:
         if not self.guarded:
             return
         role = "ingest" if method == "POST" else "read"
-        token = self.settings.ingest_token if role == "ingest" else self.settings.read_token
+        token = self.ingest_token if role == "ingest" else self.read_token
         given = token_of(headers.get("authorization", ""), basic=role == "read")
         if not hmac.compare_digest(given.encode(), str(token).encode()):
-            raise Refused(f"this needs the {role} token", status=401, kind="unauthorized")
+            raise BadRequest(f"this needs the {role} token", status=401, kind="unauthorized")
 
     async def _slowed(self) -> None:
         if self._wrong >= MOST_WRONG:

@@ -13,8 +13,8 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response, StreamingResponse
 
-from anharmonic.serve.http.asgi import App, Door
-from anharmonic.serve.http.problems import Refused, ServiceError
+from anharmonic.serve.http.asgi import App, Application
+from anharmonic.serve.http.problems import BadRequest, ServiceError
 from anharmonic.serve.http.responses import PROBLEMS, Json, answered
 from anharmonic.serve.http.security import Guard
 from anharmonic.serve.monitor.dashboard import add_dashboard
@@ -69,16 +69,21 @@ class Service:
         self.app = self._door()
 
     def _door(self) -> App:
-        intake = self.intake
+        intake, settings = self.intake, self.settings
         short = {
             "/v1/observe": intake.observe,
             "/v1/events": intake.cloudevent,
             "/": intake.cloudevent,
         }
-        return Door(
+        return Application(
             self._routes(),
-            Guard(self.settings),
-            self.settings.limits,
+            Guard(
+                settings.host,
+                settings.ingest_token,
+                settings.read_token,
+                forwards=settings.upstream is not None,
+            ),
+            settings.limits,
             short,
             self.metrics.skip,
             self.proxy.forward if self.proxy else None,
@@ -139,7 +144,7 @@ class Service:
             """Clear alarms and evidence and watch on, once somebody has looked; all is kept."""
             # A form of any web page can send everything but this type.
             if not request.headers.get("content-type", "").startswith("application/json"):
-                raise Refused("set content-type to application/json", status=415, kind="type")
+                raise BadRequest("set content-type to application/json", status=415, kind="type")
             was = "an alarm stood" if self.watch.monitor.alarm else "no alarm stood"
             await self.pipeline.reset()
             address = request.client.host if request.client else "nowhere"
@@ -173,7 +178,7 @@ class Service:
             """One event: its point with the columns' names, its score, when it came."""
             found = reading.point(id)
             if found is None:
-                raise Refused(f"no event {id[:80]!r} is kept", status=404, kind="absent")
+                raise BadRequest(f"no event {id[:80]!r} is kept", status=404, kind="absent")
             return {**found, "point": self.watch.form.named(found["point"])}
 
         @app.get("/v1/status", responses=PROBLEMS)
@@ -240,11 +245,11 @@ def _handing(take: Any) -> Any:
 async def _invalid(_: Request, problem: Exception) -> Response:
     assert isinstance(problem, RequestValidationError)
     words = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in problem.errors()[:3])
-    return answered(Refused(words))
+    return answered(BadRequest(words))
 
 
 async def _other(_: Request, problem: Exception) -> Response:
     assert isinstance(problem, HTTPException)
-    answer = answered(Refused(problem.detail, status=problem.status_code, kind="http"))
+    answer = answered(BadRequest(problem.detail, status=problem.status_code, kind="http"))
     answer.headers.update(problem.headers or {})
     return answer

@@ -11,7 +11,7 @@ import struct
 from collections.abc import Iterator
 from typing import Any
 
-from anharmonic.serve.http.problems import Refused
+from anharmonic.serve.http.problems import BadRequest
 from anharmonic.serve.monitor.payloads import MOST_POINTS, MOST_TEXT, made, within
 from anharmonic.serve.monitor.records import Event
 from anharmonic.serve.monitor.row_schema import Form
@@ -37,7 +37,7 @@ def events_of_arrow(body: bytes, form: Form) -> list[Event]:
         _check_text(table)
         columns = {name: _values(table[name]) for name in table.column_names}
     except (pa.ArrowException, ValueError, OSError, NotImplementedError, struct.error) as problem:
-        raise Refused(f"the body is no Arrow stream of a table ({problem})"[:300]) from None
+        raise BadRequest(f"the body is no Arrow stream of a table ({problem})"[:300]) from None
     ids, segments = (_texts(columns.pop(name, None), name) for name in FACTS[:2])
     times = _moments(columns.pop("_time", None))
     by_name = set(columns) == set(form.columns)
@@ -52,10 +52,10 @@ def _declared_rows(body: bytes) -> int:
     rows = 0
     for place, message in enumerate(pa.ipc.MessageReader.open_stream(body)):
         if place > MOST_MESSAGES:
-            raise Refused(f"the stream has more than {MOST_MESSAGES:,} messages: send fewer")
+            raise BadRequest(f"the stream has more than {MOST_MESSAGES:,} messages: send fewer")
         for count, compressed in _batches(message.metadata.to_pybytes()):
             if compressed:
-                raise Refused("the stream is compressed: send it without compression")
+                raise BadRequest("the stream is compressed: send it without compression")
             rows += count if message.type == "record batch" else 0
     return rows
 
@@ -96,10 +96,10 @@ def _check_columns(schema: Any, form: Form) -> None:
     names = [name for name in schema.names if name not in FACTS]
     known = set(names) == set(form.columns) or form.table is None
     if not known or len(names) != len(form.columns) or len(set(schema.names)) < len(schema.names):
-        raise Refused(f"the columns are {', '.join(form.columns[:50])}")
+        raise BadRequest(f"the columns are {', '.join(form.columns[:50])}")
     odd = [field.name for field in schema if not _plain(field.type)]
     if odd:
-        raise Refused(f"column {odd[0][:80]!r} holds neither numbers, text nor times")
+        raise BadRequest(f"column {odd[0][:80]!r} holds neither numbers, text nor times")
 
 
 def _plain(kind: Any) -> bool:
@@ -132,7 +132,9 @@ def _check_text(table: Any) -> None:
             lengths = lengths if places is None else lengths.take(places)
             total += pc.sum(lengths.cast(pa.int64())).as_py() or 0
     if total > MOST_TEXT:
-        raise Refused(f"the text has {total:,} bytes: send fewer points", status=413, kind="size")
+        raise BadRequest(
+            f"the text has {total:,} bytes: send fewer points", status=413, kind="size"
+        )
 
 
 def _values(column: Any) -> list[Any]:
@@ -155,7 +157,7 @@ def _texts(values: list[Any] | None, name: str) -> list[str | None] | None:
     for value in values:
         text = isinstance(value, str) and 1 <= len(value) <= 200 and value.isprintable()
         if value is not None and not text:
-            raise Refused(f"{name} holds text of 1 to 200 printable characters")
+            raise BadRequest(f"{name} holds text of 1 to 200 printable characters")
     return values
 
 
@@ -165,5 +167,5 @@ def _moments(values: list[Any] | None) -> list[float | None] | None:
     seconds = [value.timestamp() if hasattr(value, "timestamp") else value for value in values]
     for value in seconds:
         if value is not None and not (isinstance(value, int | float) and abs(value) <= 1e11):
-            raise Refused("_time holds timestamps, or seconds since 1970")
+            raise BadRequest("_time holds timestamps, or seconds since 1970")
     return seconds

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from anharmonic.serve.http.problems import Refused
+from anharmonic.serve.http.problems import BadRequest
 from anharmonic.serve.monitor.inference import rows_of_request
 from anharmonic.serve.monitor.payloads import made
 from anharmonic.serve.monitor.records import Event
@@ -40,12 +40,12 @@ def events_of_cloudevents(headers: Mapping[str, str], body: bytes, form: Form) -
     try:
         told = json.loads(body)
     except (ValueError, RecursionError):
-        raise Refused("the body is not JSON") from None
+        raise BadRequest("the body is not JSON") from None
     several = told if "batch" in kind else [told]
     if not isinstance(several, list) or not all(isinstance(each, dict) for each in several):
-        raise Refused("a CloudEvent is an object, a batch is a list of them")
+        raise BadRequest("a CloudEvent is an object, a batch is a list of them")
     if len(several) > MOST_EVENTS:
-        raise Refused(f"{len(several):,} events: send at most {MOST_EVENTS:,}", status=413)
+        raise BadRequest(f"{len(several):,} events: send at most {MOST_EVENTS:,}", status=413)
     return [event for each in several for event in _events(each, _data(each), form, None)]
 
 
@@ -54,10 +54,10 @@ def _events(
 ) -> list[Event]:
     missing = [name for name in ("id", "source", "type", "specversion") if not about.get(name)]
     if missing:
-        raise Refused(f"a CloudEvent needs {', '.join(missing)}", status=400)
+        raise BadRequest(f"a CloudEvent needs {', '.join(missing)}", status=400)
     name = str(about["id"])
     if len(name) > 180 or not name.isprintable():
-        raise Refused("a CloudEvent's id has at most 180 printable characters", status=400)
+        raise BadRequest("a CloudEvent's id has at most 180 printable characters", status=400)
     if str(about["type"]).endswith(".response"):
         return []
     rows, _ = rows_of_request(body, form, header_length)
@@ -71,16 +71,16 @@ def _data(event: Mapping[str, Any]) -> bytes:
         try:
             return base64.b64decode(str(event["data_base64"]), validate=True)
         except (binascii.Error, ValueError):
-            raise Refused("data_base64 is not base64") from None
+            raise BadRequest("data_base64 is not base64") from None
     data = event.get("data")
     try:
         return data.encode() if isinstance(data, str) else json.dumps(data).encode()
     except UnicodeEncodeError:
-        raise Refused("data holds half a character: send UTF-8") from None
+        raise BadRequest("data holds half a character: send UTF-8") from None
 
 
 def _moment(text: Any) -> float | None:
     try:
         return datetime.fromisoformat(str(text)).timestamp() if text else None
     except (ValueError, OverflowError, OSError):
-        raise Refused("a CloudEvent's time is written as RFC 3339", status=400) from None
+        raise BadRequest("a CloudEvent's time is written as RFC 3339", status=400) from None

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from anharmonic.errors import first_line
-from anharmonic.serve.http.problems import ModelAway, StoreAway, StoreDamaged
+from anharmonic.serve.http.problems import ModelUnavailable, StoreDamaged, StoreUnavailable
 from anharmonic.serve.monitor.settings import Limits
 from anharmonic.serve.monitor.stored_monitor import Watch
 from anharmonic.serve.monitor.threads import Worker
@@ -54,12 +54,12 @@ class Health:
         if isinstance(problem, StoreDamaged) and not self.damaged:
             self.damaged = True
             LOG.error("the store is damaged: %s", problem)
-        elif isinstance(problem, StoreAway) and not self.store_away:
+        elif isinstance(problem, StoreUnavailable) and not self.store_away:
             self.store_away = True
             LOG.warning("the store is away: %s", problem)
 
     async def ask(self, call: Callable[[], Any]) -> Any:
-        """What the model says, or `ModelAway` where it does not come back in time."""
+        """What the model says, or `ModelUnavailable` where it does not come back in time."""
         asking = self._asker.do(call)
         done, _ = await asyncio.wait([asking], timeout=self.limits.model_seconds)
         if done:
@@ -67,7 +67,7 @@ class Health:
         # A thread cannot be stopped: take nothing more until the model comes back.
         self.stuck = True
         asking.add_done_callback(self._back)
-        raise ModelAway(f"the model did not answer within {self.limits.model_seconds:g} s")
+        raise ModelUnavailable(f"the model did not answer within {self.limits.model_seconds:g} s")
 
     def _back(self, asking: asyncio.Future[Any]) -> None:
         self.stuck = False
@@ -101,8 +101,8 @@ class Health:
             async with asyncio.timeout(PROBE_SECONDS):
                 await asyncio.to_thread(self.watch.store.probe)
         except TimeoutError:
-            self.heard(StoreAway(f"no answer within {PROBE_SECONDS:g} s"))
-        except (StoreAway, StoreDamaged) as problem:
+            self.heard(StoreUnavailable(f"no answer within {PROBE_SECONDS:g} s"))
+        except (StoreUnavailable, StoreDamaged) as problem:
             self.heard(problem)
         except Exception:
             LOG.exception("the store could not be probed")

@@ -54,7 +54,7 @@ def mark(monitor: Any, reference: Any) -> bytes:
 def about(monitor: Any, reference: Any) -> dict[str, Any]:
     """All of it as plain values."""
     values = np.ascontiguousarray(host(as_region(reference).values))
-    told = getattr(monitor, "settings", {})
+    told = monitor.settings.plain() if hasattr(monitor, "settings") else {}
     sight = getattr(monitor, "sight", None)
     segment = monitor.segment
     plain = {

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from anharmonic.models.tensors import DATATYPES
-from anharmonic.serve.http.problems import Refused
+from anharmonic.serve.http.problems import BadRequest
 from anharmonic.serve.monitor.payloads import MOST_VALUES, within
 from anharmonic.serve.monitor.records import Cell
 from anharmonic.serve.monitor.row_schema import Form
@@ -32,18 +32,18 @@ def rows_of_request(
     try:
         request = json.loads(head)
     except (ValueError, RecursionError):
-        raise Refused("the body is not JSON") from None
+        raise BadRequest("the body is not JSON") from None
     if not isinstance(request, dict):
-        raise Refused("the body is no inference request: it has neither inputs nor instances")
+        raise BadRequest("the body is no inference request: it has neither inputs nor instances")
     if "instances" in request:
         return _instances(request["instances"], form), ""
     inputs = request.get("inputs")
     if not isinstance(inputs, list) or not inputs or not all(isinstance(i, dict) for i in inputs):
-        raise Refused("the body is no inference request: it has neither inputs nor instances")
+        raise BadRequest("the body is no inference request: it has neither inputs nor instances")
     tensors = _tensors(inputs, tail)
     counts = {len(array) if array.ndim else 0 for array in tensors.values()}
     if len(counts) != 1:
-        raise Refused("every input needs the same number of rows")
+        raise BadRequest("every input needs the same number of rows")
     within(counts.pop(), len(form.columns))
     name = request.get("id")
     return form.of_tensors(tensors), name if isinstance(name, str) else ""
@@ -53,20 +53,20 @@ def _cut(body: bytes, header_length: str | None) -> tuple[bytes, bytes]:
     if header_length is None:
         return body, b""
     if not (header_length.isascii() and header_length.isdigit()) or len(header_length) > 12:
-        raise Refused("Inference-Header-Content-Length is a number of bytes", status=400)
+        raise BadRequest("Inference-Header-Content-Length is a number of bytes", status=400)
     return body[: int(header_length)], body[int(header_length) :]
 
 
 def _instances(instances: Any, form: Form) -> list[list[Cell]]:
     if not isinstance(instances, list) or not instances:
-        raise Refused("instances is a list with at least one point")
+        raise BadRequest("instances is a list with at least one point")
     within(len(instances), len(form.columns))
     return form.rows(_flat(each) if isinstance(each, list) else each for each in instances)
 
 
 def _flat(values: list[Any], depth: int = 0) -> list[Any]:
     if depth > 8:
-        raise Refused("an instance is nested more than eight deep")
+        raise BadRequest("an instance is nested more than eight deep")
     flat: list[Any] = []
     for value in values:
         flat.extend(_flat(value, depth + 1) if isinstance(value, list) else [value])
@@ -78,14 +78,14 @@ def _tensors(inputs: list[Json], tail: bytes) -> dict[str, Any]:
     for each in inputs:
         name, datatype, shape = each.get("name"), each.get("datatype"), each.get("shape")
         if not (isinstance(name, str) and isinstance(datatype, str) and datatype in DATATYPES):
-            raise Refused("an input needs a name and a datatype of the protocol")
+            raise BadRequest("an input needs a name and a datatype of the protocol")
         if not isinstance(shape, list) or not all(type(n) is int and 0 <= n < 1e9 for n in shape):
-            raise Refused(f"input {name[:40]!r} needs a shape of whole numbers")
+            raise BadRequest(f"input {name[:40]!r} needs a shape of whole numbers")
         size = _binary_size(each)
         values = _listed(each, datatype) if size is None else _packed(tail[:size], datatype)
         tail = tail[size or 0 :]
         if len(shape) > MOST_DIMENSIONS or not values.size or values.size != math.prod(shape):
-            raise Refused(f"input {name[:40]!r} does not hold what its shape says")
+            raise BadRequest(f"input {name[:40]!r} does not hold what its shape says")
         found[name] = values.reshape(shape)
     return found
 
@@ -94,30 +94,30 @@ def _binary_size(tensor: Json) -> int | None:
     parameters = tensor.get("parameters")
     size = parameters.get("binary_data_size") if isinstance(parameters, dict) else None
     if size is not None and (type(size) is not int or size < 0):
-        raise Refused("binary_data_size is a number of bytes")
+        raise BadRequest("binary_data_size is a number of bytes")
     return size
 
 
 def _listed(tensor: Json, datatype: str) -> Any:
     data = tensor.get("data")
     if not isinstance(data, list):
-        raise Refused("an input's data is a list")
+        raise BadRequest("an input's data is a list")
     flat = _flat(data)
     kinds = (str, type(None)) if datatype == "BYTES" else (int, float, type(None))
     if not all(isinstance(value, kinds) for value in flat):
-        raise Refused(f"an input's data are not {datatype}")
+        raise BadRequest(f"an input's data are not {datatype}")
     try:
         return np.array(flat, dtype=object if datatype == "BYTES" else np.float64)
     except OverflowError:
-        raise Refused(f"an input's data are not {datatype}") from None
+        raise BadRequest(f"an input's data are not {datatype}") from None
 
 
 def _packed(raw: bytes, datatype: str) -> Any:
     if datatype in ("BYTES", "BF16"):
-        raise Refused(f"{datatype} as bytes is not read here: send it in the JSON")
+        raise BadRequest(f"{datatype} as bytes is not read here: send it in the JSON")
     kind = np.dtype(DATATYPES[datatype]).newbyteorder("<")
     if len(raw) % kind.itemsize:
-        raise Refused(f"{len(raw)} bytes are no whole number of {datatype}")
+        raise BadRequest(f"{len(raw)} bytes are no whole number of {datatype}")
     if len(raw) // kind.itemsize > MOST_VALUES:
-        raise Refused(f"more than {MOST_VALUES:,} values: send fewer", status=413, kind="size")
+        raise BadRequest(f"more than {MOST_VALUES:,} values: send fewer", status=413, kind="size")
     return np.frombuffer(raw, dtype=kind).astype(np.float64)

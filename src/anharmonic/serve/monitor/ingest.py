@@ -8,7 +8,7 @@ from functools import partial
 
 from starlette.responses import Response
 
-from anharmonic.serve.http.problems import Refused
+from anharmonic.serve.http.problems import BadRequest
 from anharmonic.serve.http.responses import Json
 from anharmonic.serve.monitor.arrow import events_of_arrow
 from anharmonic.serve.monitor.cloudevents import events_of_cloudevents, is_cloudevent
@@ -49,14 +49,14 @@ class Intake:
         if is_cloudevent(headers):
             return await self.cloudevent(headers, body)
         raise self._refused(
-            Refused(f"set content-type to application/json or {ARROW}", status=415, kind="type")
+            BadRequest(f"set content-type to application/json or {ARROW}", status=415, kind="type")
         )
 
     async def cloudevent(self, headers: Headers, body: bytes) -> Response:
         """`POST /` and `POST /v1/events`: what KServe's logger sends."""
         if not is_cloudevent(headers):
             raise self._refused(
-                Refused("this takes CloudEvents: no ce-specversion", status=415, kind="type")
+                BadRequest("this takes CloudEvents: no ce-specversion", status=415, kind="type")
             )
         events = await self._read(body, partial(events_of_cloudevents, headers, body))
         return await self._answer(events) if events else _nothing()
@@ -64,7 +64,7 @@ class Intake:
     async def infer(self, headers: Headers, body: bytes) -> Response:
         """`POST /v2/models/…/infer`: a copy of what the model server was asked."""
         if _kind(headers) not in ("application/json", "application/octet-stream"):
-            raise self._refused(Refused("send application/json", status=415, kind="type"))
+            raise self._refused(BadRequest("send application/json", status=415, kind="type"))
         return await self._answer(await self.inferred(headers, body, own_ids=False))
 
     async def inferred(self, headers: Headers, body: bytes, own_ids: bool) -> list[Event]:
@@ -80,13 +80,13 @@ class Intake:
                 return read(self.form)
             events: list[Event] = await self._reader.do(lambda: read(self.form))
             return events
-        except Refused as fault:
+        except BadRequest as fault:
             raise self._refused(fault) from None
         except Exception:
             LOG.exception("a body of %d bytes could not be read", len(body))
-            raise self._refused(Refused("the body cannot be read")) from None
+            raise self._refused(BadRequest("the body cannot be read")) from None
 
-    def _refused(self, fault: Refused) -> Refused:
+    def _refused(self, fault: BadRequest) -> BadRequest:
         # How many points there would have been is not known: a request counts as one.
         self.pipeline.metrics.skip(fault.kind, 1)
         return fault
@@ -113,7 +113,7 @@ def _events_of_inference(headers: Headers, body: bytes, own_ids: bool, form: For
     if own_ids or not name:
         return made(rows, None, None, None)
     if len(name) > 180 or not name.isprintable():
-        raise Refused("a request's id has at most 180 printable characters")
+        raise BadRequest("a request's id has at most 180 printable characters")
     ids = [name] if len(rows) == 1 else [f"{name}.{place}" for place in range(len(rows))]
     return made(rows, ids, None, None)
 

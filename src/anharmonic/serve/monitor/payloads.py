@@ -17,7 +17,7 @@ from pydantic import (
 )
 from pydantic_core import from_json
 
-from anharmonic.serve.http.problems import Refused
+from anharmonic.serve.http.problems import BadRequest
 from anharmonic.serve.monitor.records import Cell, Event
 from anharmonic.serve.monitor.row_schema import MOST_CHARACTERS, Form
 
@@ -104,20 +104,20 @@ def events_of_json(body: bytes, form: Form) -> list[Event]:
     try:
         told = Observe.model_validate(from_json(body, allow_inf_nan=False))
     except ValidationError as problem:
-        raise Refused(problems(problem)) from None
+        raise BadRequest(problems(problem)) from None
     except ValueError as problem:
-        raise Refused(f"the body is not JSON: {problem}"[:300]) from None
+        raise BadRequest(f"the body is not JSON: {problem}"[:300]) from None
     if told.model_extra:
-        raise Refused(f"unknown {next(iter(told.model_extra))[:80]!r}: send points, ids, …")
+        raise BadRequest(f"unknown {next(iter(told.model_extra))[:80]!r}: send points, ids, …")
     return made(form.rows(told.points), told.ids, told.segments, told.times)
 
 
 def within(rows: int, columns: int) -> None:
     """Refuse more than may come at once, before it is unpacked."""
     if not 1 <= rows <= MOST_POINTS:
-        raise Refused(f"{rows:,} points: send 1 to {MOST_POINTS:,} at a time", _status(rows))
+        raise BadRequest(f"{rows:,} points: send 1 to {MOST_POINTS:,} at a time", _status(rows))
     if rows * columns > MOST_VALUES:
-        raise Refused(
+        raise BadRequest(
             f"{rows:,} points of {columns:,} values: send {MOST_VALUES // columns:,} at a time",
             status=413,
             kind="size",
@@ -137,7 +137,7 @@ def made(
     """Events of rows, with names and times for those that have none."""
     for name, each in (("ids", ids), ("segments", segments), ("times", times)):
         if each is not None and len(each) != len(rows):
-            raise Refused(f"{len(each)} {name} for {len(rows)} points: give one for each")
+            raise BadRequest(f"{len(each)} {name} for {len(rows)} points: give one for each")
     now = time.time()
     return [
         Event(

@@ -20,11 +20,11 @@ import numpy as np
 from anharmonic.errors import InputError, first_line
 from anharmonic.serve.http import Seldom
 from anharmonic.serve.http.problems import (
-    ModelAway,
+    BadRequest,
+    ModelUnavailable,
     Overloaded,
-    Refused,
     ServiceError,
-    StoreAway,
+    StoreUnavailable,
     Unkeepable,
 )
 from anharmonic.serve.monitor.health import Health
@@ -90,7 +90,7 @@ class Pipeline:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        self._refuse_all(StoreAway("the service is stopping: send it again"))
+        self._refuse_all(StoreUnavailable("the service is stopping: send it again"))
         for worker in (self._asker, self._writer):
             await asyncio.to_thread(worker.stop, STOPPING_SECONDS)
 
@@ -100,7 +100,9 @@ class Pipeline:
         `patient` are those nobody waits for: they may be gathered for longer.
         """
         if self.health.stuck:
-            raise self._counted(ModelAway("the model has not answered for a while"), len(events))
+            raise self._counted(
+                ModelUnavailable("the model has not answered for a while"), len(events)
+            )
         if self.waiting and self.points + len(events) > self._most:
             raise self._counted(
                 Overloaded(f"{self.points:,} points are waiting: send them later"), len(events)
@@ -179,14 +181,14 @@ class Pipeline:
         try:
             events = [event for each in group for event in each.events]
             scores: Scored = await self.health.ask(lambda: self.watch.measured(events))
-        except ModelAway:
-            self._refuse_all(ModelAway("the model does not answer: try again later"))
+        except ModelUnavailable:
+            self._refuse_all(ModelUnavailable("the model does not answer: try again later"))
             raise
         except Exception as problem:
             self._say(problem)
             # Whose fault it is shows at a point that the model is known to take.
             if not await self.health.known_point():
-                raise ModelAway("the model fails: try again later") from problem
+                raise ModelUnavailable("the model fails: try again later") from problem
             if len(group) == 1:
                 self._refuse(group, _blamed(problem))
                 return []
@@ -248,7 +250,7 @@ class Pipeline:
                 gone = await self._writer.do(
                     lambda: self.retention.apply(watch.store, watch.name, clock.now())
                 )
-            except StoreAway:
+            except StoreUnavailable:
                 gone = 0
             except Exception:
                 LOG.exception("old events could not be forgotten")
@@ -260,7 +262,7 @@ class Pipeline:
         if isinstance(problem, ServiceError):
             return problem
         self._say(problem)
-        return ModelAway("the batch failed: see the service's log")
+        return ModelUnavailable("the batch failed: see the service's log")
 
     def _say(self, problem: Exception) -> None:
         """A model's own words are for those who run the service, not for those who send."""
@@ -273,8 +275,8 @@ class Pipeline:
 def _blamed(problem: Exception) -> ServiceError:
     """What is said of points that fail where others do not."""
     if isinstance(problem, InputError):
-        return Refused(first_line(problem))
-    return Refused("the model cannot take one of these points: see the service's log")
+        return BadRequest(first_line(problem))
+    return BadRequest("the model cannot take one of these points: see the service's log")
 
 
 def _answer(group: list[Waiting], outcome: Outcome) -> None:

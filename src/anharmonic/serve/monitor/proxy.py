@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, MutableMapping
+from collections.abc import MutableMapping
 from typing import Any
 from urllib.parse import unquote
 
 from starlette.responses import Response
 
 from anharmonic.serve.http import Seldom, straight
-from anharmonic.serve.http.problems import ModelAway, Refused, ServiceError
+from anharmonic.serve.http.headers import end_to_end
+from anharmonic.serve.http.problems import BadRequest, ModelUnavailable, ServiceError
 from anharmonic.serve.http.security import token_of
 from anharmonic.serve.monitor.ingest import Headers, Intake
 from anharmonic.serve.monitor.settings import Settings
@@ -20,16 +21,11 @@ from anharmonic.serve.monitor.upstream import Reply, Upstream, UpstreamAway
 __all__ = ["Proxy"]
 
 LOG = logging.getLogger("anharmonic.serve.monitor")
-HOP_BY_HOP = frozenset(
-    (
-        *(b"connection", b"keep-alive", b"proxy-authenticate", b"proxy-authorization", b"te"),
-        *(b"trailer", b"transfer-encoding", b"upgrade", b"host", b"content-length"),
-    )
-)
+REPLACED = (b"host", b"content-length")
+"""Written anew on the way."""
 SECONDS = 60.0
 MOST_COPIES = 64
 """Long bodies that are being read for scoring; what comes meanwhile is not scored."""
-Pairs = Iterable[tuple[bytes, bytes]]
 
 
 class Proxy:
@@ -57,14 +53,16 @@ class Proxy:
         query = scope.get("query_string", b"").decode("latin-1")
         path = raw.decode("latin-1")
         target = f"{path}?{query}" if query else path
-        passed = [pair for pair in _end_to_end(scope["headers"]) if not self._ours(pair[1])]
+        passed = [
+            pair for pair in end_to_end(scope["headers"], REPLACED) if not self._ours(pair[1])
+        ]
         try:
             reply = await self.upstream.ask(scope["method"], target, passed, body)
         except TimeoutError:
-            raise ModelAway("the model server did not answer in time") from None
+            raise ModelUnavailable("the model server did not answer in time") from None
         except UpstreamAway as problem:
             LOG.warning("the model server cannot be reached: %s", problem)
-            raise Refused("the model server cannot be reached", 502, "upstream") from None
+            raise BadRequest("the model server cannot be reached", 502, "upstream") from None
         if reply.status == 200 and scope["method"] == "POST" and self._watched(path):
             self._copy(headers, body)
         return self._response(reply)
@@ -109,7 +107,7 @@ class Proxy:
     def _response(self, reply: Reply) -> Response:
         response = Passed(reply.body, reply.status)
         response.raw_headers = [
-            *_end_to_end(reply.headers),
+            *end_to_end(reply.headers, REPLACED),
             (b"content-length", str(len(reply.body)).encode()),
         ]
         response.left = lambda: self.upstream.passed_on(reply)
@@ -131,18 +129,6 @@ class Passed(Response):
 def _check_path(raw: bytes, method: str) -> None:
     """Below /v2/ and nowhere else, whatever the server behind makes of dots and codes."""
     if not raw.startswith(b"/v2/") or not straight(raw):
-        raise Refused("a path without dots, codes for slashes and empty parts", 400, "path")
+        raise BadRequest("a path without dots, codes for slashes and empty parts", 400, "path")
     if method == "POST" and raw.startswith(b"/v2/repository/"):
-        raise Refused("models are loaded and unloaded at the server itself", 403, "path")
-
-
-def _end_to_end(headers: Pairs) -> list[tuple[bytes, bytes]]:
-    """Without those that are about one connection, by rule or because they are named so."""
-    pairs = list(headers)
-    named = {
-        name.strip().lower()
-        for key, value in pairs
-        if key == b"connection"
-        for name in value.split(b",")
-    }
-    return [pair for pair in pairs if pair[0] not in HOP_BY_HOP and pair[0] not in named]
+        raise BadRequest("models are loaded and unloaded at the server itself", 403, "path")

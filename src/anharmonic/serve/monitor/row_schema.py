@@ -11,7 +11,7 @@ import narwhals.stable.v1 as nw
 import numpy as np
 
 from anharmonic.regions import as_region
-from anharmonic.serve.http.problems import Refused
+from anharmonic.serve.http.problems import BadRequest
 from anharmonic.serve.monitor.records import Cell
 
 __all__ = ["MOST_CHARACTERS", "MOST_IN_SEGMENT", "Form"]
@@ -60,7 +60,7 @@ class Form:
         try:
             for values in several:
                 found.append(self.row(values))
-        except Refused as fault:
+        except BadRequest as fault:
             fault.args = (f"point {len(found)}: {fault}",)
             raise
         return found
@@ -70,9 +70,9 @@ class Form:
         if isinstance(values, Mapping):
             values = self._ordered(values)
         if not isinstance(values, list | tuple):
-            raise Refused("a point is a list of values, or an object with the columns' names")
+            raise BadRequest("a point is a list of values, or an object with the columns' names")
         if len(values) != len(self.columns):
-            raise Refused(_too_many(len(values), len(self.columns)))
+            raise BadRequest(_too_many(len(values), len(self.columns)))
         if self.table is None:
             return self._numbers(values)
         return [
@@ -91,7 +91,7 @@ class Form:
         if missing or len(values) != len(self.columns):
             unknown = [name for name in values if name not in self.columns]
             which = f"no {', '.join(missing[:5])}" if missing else f"unknown {unknown[0]!r}"
-            raise Refused(f"a point has {which}: the columns are {', '.join(self.columns[:50])}")
+            raise BadRequest(f"a point has {which}: the columns are {', '.join(self.columns[:50])}")
         return [values[name] for name in self.columns]
 
     def points(self, rows: Sequence[Sequence[Cell]]) -> Any:
@@ -120,7 +120,9 @@ class Form:
             return self.rows(array.reshape(len(array), -1).tolist())
         wide = [name for name, array in tensors.items() if array.size != len(array)]
         if wide:
-            raise Refused(f"inputs {listed_names(wide)} have several values per row: send one each")
+            raise BadRequest(
+                f"inputs {listed_names(wide)} have several values per row: send one each"
+            )
         lists = {name: array.reshape(-1).tolist() for name, array in tensors.items()}
         many = len(next(iter(lists.values())))
         return self.rows({name: lists[name][row] for name in lists} for row in range(many))
@@ -128,7 +130,7 @@ class Form:
     def _check_width(self, array: Any) -> None:
         width = array.size // len(array)
         if width != len(self.columns):
-            raise Refused(_too_many(width, len(self.columns)))
+            raise BadRequest(_too_many(width, len(self.columns)))
 
 
 def listed_names(names: Sequence[str]) -> str:
@@ -154,20 +156,22 @@ def _number(value: Any, name: str) -> float | None:
         if math.isfinite(number):
             return number
     said = str(value)[:40] if isinstance(value, str | float) else type(value).__name__
-    raise Refused(f"column {name} holds numbers and got {said!r}: send finite numbers")
+    raise BadRequest(f"column {name} holds numbers and got {said!r}: send finite numbers")
 
 
 def _word(value: Any, name: str, names_segment: bool) -> Cell:
     if isinstance(value, bool) or value is None:
         return value
     if not isinstance(value, str):
-        raise Refused(f"column {name} is not numeric and got a {type(value).__name__}: send text")
+        raise BadRequest(
+            f"column {name} is not numeric and got a {type(value).__name__}: send text"
+        )
     most = MOST_IN_SEGMENT if names_segment else MOST_CHARACTERS
     if len(value) > most:
-        raise Refused(f"column {name} takes at most {most:,} characters and got {len(value):,}")
+        raise BadRequest(f"column {name} takes at most {most:,} characters and got {len(value):,}")
     # No database keeps these, and one value must not fail those it is written together with.
     if "\x00" in value or not _encodable(value):
-        raise Refused(f"column {name} got text with a NUL or half a character: send UTF-8")
+        raise BadRequest(f"column {name} got text with a NUL or half a character: send UTF-8")
     return value
 
 

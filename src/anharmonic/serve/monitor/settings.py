@@ -8,6 +8,7 @@ import ipaddress
 from dataclasses import dataclass, field
 
 from anharmonic.errors import SettingsError
+from anharmonic.serve.http.limits import HttpLimits
 from anharmonic.serve.monitor.retention import Retention
 
 __all__ = ["Limits", "Settings", "signing_key"]
@@ -38,18 +39,9 @@ def _is_address(url: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Limits:
+class Limits(HttpLimits):
     """What bounds the service's memory and its patience."""
 
-    body_bytes: int = 8_000_000
-    held_bytes: int = 64_000_000
-    """Bodies read and not yet answered, all together."""
-    requests: int = 2_000
-    """Those with a body that may be under way."""
-    connections: int = 4_000
-    """Open at the same time, half of them from one address: idle ones make room for others."""
-    head_seconds: float = 10.0
-    """The longest a request's head may take to come."""
     waiting_points: int = 10_000
     waiting_values: int = 4_000_000
     """What waits has at most so many points, and at most so many features in all."""
@@ -60,7 +52,6 @@ class Limits:
     patience_seconds: float = 0.25
     """The same for copies of a proxy's requests, which nobody waits for."""
     model_seconds: float = 30.0
-    body_seconds: float = 20.0
     housekeeping_seconds: float = 30.0
     probing_seconds: float = 2.0
     """How often the store is asked whether it is there, and the model while it fails."""

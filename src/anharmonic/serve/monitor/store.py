@@ -28,7 +28,7 @@ from sqlalchemy import (
 )
 
 from anharmonic.errors import InputError, MissingExtra, first_line
-from anharmonic.serve.http.problems import Moved, StoreAway, StoreDamaged, Unkeepable
+from anharmonic.serve.http.problems import StoreDamaged, StoreUnavailable, Unkeepable, WriteConflict
 from anharmonic.serve.monitor.records import Batch, Kept, Told
 from anharmonic.serve.monitor.schema import alarms, events, migrate, monitors
 
@@ -143,7 +143,9 @@ class Store:
         if moved.rowcount == 1:
             return
         if connection.execute(select(monitors.c.sequence).where(here)).first() is not None:
-            raise Moved("another service writes for this monitor: give each its own --version")
+            raise WriteConflict(
+                "another service writes for this monitor: give each its own --version"
+            )
         connection.execute(insert(monitors).values(name=batch.monitor, **kept))
 
     @contextmanager
@@ -164,11 +166,13 @@ class Store:
         try:
             yield
         except exc.IntegrityError as problem:
-            raise Moved("another service wrote one of these events") from problem
+            raise WriteConflict("another service wrote one of these events") from problem
         except (exc.DataError, UnicodeError, OverflowError) as problem:
             raise Unkeepable("the store cannot keep a value of this request") from problem
         except AWAY as problem:
-            raise StoreAway(f"the store does not answer ({_said(problem)}): try again") from problem
+            raise StoreUnavailable(
+                f"the store does not answer ({_said(problem)}): try again"
+            ) from problem
         except exc.DatabaseError as problem:
             raise StoreDamaged(f"the store cannot be read ({_said(problem)})") from problem
 

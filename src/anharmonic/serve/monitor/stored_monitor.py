@@ -18,7 +18,7 @@ from anharmonic.errors import SettingsError
 from anharmonic.monitor.alarms import Key
 from anharmonic.monitor.allowance import Allowance
 from anharmonic.monitor.rows import count_of, rows_of, segments_of, taken
-from anharmonic.serve.http.problems import Moved
+from anharmonic.serve.http.problems import WriteConflict
 from anharmonic.serve.monitor.identity import about, differences, mark
 from anharmonic.serve.monitor.records import Batch, Event, Kept, Raised, Told
 from anharmonic.serve.monitor.row_schema import MOST_IN_SEGMENT, Form
@@ -154,7 +154,7 @@ class Watch:
                 self.monitor.reset()
                 state = self.monitor.state()
                 self.store.append(self._batch(state))
-            except Moved:
+            except WriteConflict:
                 self._begin()
             except BaseException:
                 self.monitor.restore(self.state)
@@ -162,7 +162,7 @@ class Watch:
             else:
                 self.state, self.evidence, self._told = state, self.monitor.evidence, True
                 return
-        raise Moved("another service keeps writing to this store: give each its own")
+        raise WriteConflict("another service keeps writing to this store: give each its own")
 
     def _batch(self, state: bytes, **more: Any) -> Batch:
         """What is written; at first with what this monitor is made of."""
@@ -180,9 +180,9 @@ class Watch:
         for _ in range(ATTEMPTS):
             try:
                 return self._settled(events, scores)
-            except Moved:
+            except WriteConflict:
                 self._begin()
-        raise Moved("another service keeps writing to this store: give each its own")
+        raise WriteConflict("another service keeps writing to this store: give each its own")
 
     def _settled(self, events: Sequence[Event], scores: Scored) -> Outcome:
         told = self.store.known(self.name, [each.id for each in events])

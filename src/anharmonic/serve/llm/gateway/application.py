@@ -16,10 +16,13 @@ from urllib.parse import urlsplit, urlunsplit
 
 from anharmonic.errors import MissingExtra
 from anharmonic.llm.clients.endpoint import key_variable
+from anharmonic.serve.http.body import Disconnected, Receive, check_announced, read_body
+from anharmonic.serve.http.headers import end_to_end
+from anharmonic.serve.http.problems import BadRequest
 from anharmonic.serve.llm.drift import ChatWatch
 from anharmonic.serve.llm.gateway.allowance import Allowance
 from anharmonic.serve.llm.gateway.chats import DONE, Exchange, answer_of, chat_of
-from anharmonic.serve.llm.gateway.entrance import TOKEN, Entrance, Gone, Receive, Refused, read_body
+from anharmonic.serve.llm.gateway.entrance import TOKEN, Entrance
 from anharmonic.serve.llm.gateway.masking import Mask
 from anharmonic.serve.llm.gateway.policy import Policy, withheld
 from anharmonic.serve.llm.gateway.side import Place, Side
@@ -36,10 +39,7 @@ LONGEST: Final = 16 * 2**20
 """Bytes of an answer that is kept to be scored; a longer one is passed on unscored."""
 SECONDS: Final = 60.0
 """For a request to arrive whole."""
-HOP: Final = {
-    *(b"connection", b"keep-alive", b"transfer-encoding", b"te", b"trailer", b"upgrade", b"expect"),
-    *(b"proxy-connection", b"proxy-authorization", b"proxy-authenticate"),
-}
+NO_LIMIT: Final = 10**20
 READABLE: Final = ("", "identity", "gzip", "deflate")
 ASK: Final = b"x-anharmonic-score"
 
@@ -107,9 +107,9 @@ class Gateway:
                 await _reply(send, 200, self.status())
             else:
                 await self._forward(await self._asked(scope, headers, receive), receive, send)
-        except Refused as no:
-            await _reply(send, no.status, {"error": {"message": no.about}})
-        except Gone:
+        except BadRequest as refused:
+            await _reply(send, refused.status, {"error": {"message": str(refused)}})
+        except Disconnected:
             return  # nobody is there to be answered
 
     def status(self) -> dict[str, Any]:
@@ -129,8 +129,11 @@ class Gateway:
         posted = method == "POST"
         if posted and b"json" not in headers.get(b"content-type", b""):
             # A page in a browser can post plain text anywhere; JSON it must ask leave for.
-            raise Refused(415, "send application/json")
-        body = await read_body(headers, receive, self._largest, SECONDS)
+            raise BadRequest("send application/json", 415)
+        announced = headers.get(b"content-length", b"0").decode("latin-1")
+        # A client that waits to be told to go on need not send what will not be taken.
+        check_announced(announced, self._largest if b"expect" in headers else NO_LIMIT)
+        body = await read_body(receive, self._largest, SECONDS, drain=True)
         wish = headers.get(ASK, b"").decode("latin-1").strip().lower()
         chat = chat_of(path, body) if posted else None
         return Exchange(method, path, query, headers, body if posted else b"", chat, wish)
@@ -160,10 +163,10 @@ class Gateway:
             )
             response = await self._pool.send(request, stream=True)
         except httpx.TimeoutException:
-            raise Refused(504, "the server behind did not answer in time") from None
+            raise BadRequest("the server behind did not answer in time", 504) from None
         except (httpx.HTTPError, httpx.InvalidURL) as problem:
             about = f"the server behind did not answer: {type(problem).__name__}"
-            raise Refused(502, about) from None
+            raise BadRequest(about, 502) from None
         try:
             await self._pass_on(asked, response, Mask(key), send)
         finally:
@@ -175,7 +178,7 @@ class Gateway:
         self.chats += asked.chat is not None
         packed = response.headers.get("content-encoding", "").strip().lower()
         if not 200 <= status < 600 or packed not in READABLE:
-            raise Refused(502, "the server behind answered in a way that cannot be passed on")
+            raise BadRequest("the server behind answered in a way that cannot be passed on", 502)
         headers = _kept(response.headers.raw, mask, unpacked=packed not in ("", "identity"))
         place = None
         if asked.chat is not None and status == 200:
@@ -246,9 +249,7 @@ class Gateway:
     def _headers(self, asked: Exchange, key: str) -> Headers:
         """The client's headers; with the operator's key, and never with this gateway's token."""
         given = asked.headers
-        named = {each.strip().lower() for each in given.get(b"connection", b"").split(b",")}
-        dropped = HOP | named | {b"host", b"content-length", TOKEN, ASK}
-        passed = {name: value for name, value in given.items() if name not in dropped}
+        passed = dict(end_to_end(given.items(), (b"host", b"content-length", TOKEN, ASK)))
         if self._entrance.shown_as_bearer(given):
             passed.pop(b"authorization", None)
         if key and asked.method != "OPTIONS":
@@ -259,11 +260,11 @@ class Gateway:
 
 def _kept(raw: Headers, mask: Mask, unpacked: bool) -> Headers:
     """A response's headers without those of one connection, and without the key."""
-    dropped = HOP | ({b"content-encoding", b"content-length"} if unpacked else set())
+    dropped = (b"content-encoding", b"content-length") if unpacked else ()
     return [
         (name, mask(value))
-        for name, value in raw
-        if name.lower() not in dropped and not name.lower().startswith(b"x-anharmonic-")
+        for name, value in end_to_end(raw, dropped)
+        if not name.lower().startswith(b"x-anharmonic-")
     ]
 
 
@@ -284,7 +285,7 @@ async def _gathered(pieces: AsyncIterator[bytes]) -> tuple[bytes, bool]:
                 return bytes(content), False
     except httpx.HTTPError as problem:
         about = f"the server behind broke off: {type(problem).__name__}"
-        raise Refused(502, about) from None
+        raise BadRequest(about, 502) from None
     return bytes(content), True
 
 

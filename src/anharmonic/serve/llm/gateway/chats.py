@@ -8,7 +8,8 @@ from typing import Any, Final
 
 from anharmonic.llm.clients.exchange import meaning
 from anharmonic.llm.types import Answer
-from anharmonic.serve.llm.gateway.entrance import POSTED, Refused
+from anharmonic.serve.http.problems import BadRequest
+from anharmonic.serve.llm.gateway.entrance import POSTED
 from anharmonic.serve.llm.scorer import last_prompt
 
 __all__ = ["DONE", "Exchange", "answer_of", "chat_of"]
@@ -40,7 +41,7 @@ def chat_of(path: str, body: bytes) -> dict[str, Any] | None:
     try:
         chat = json.loads(body)
     except (ValueError, RecursionError):
-        raise Refused(400, "the body is no JSON, or too deep to read") from None
+        raise BadRequest("the body is no JSON, or too deep to read", 400) from None
     return chat if isinstance(chat, dict) and last_prompt(chat) is not None else None
 
 

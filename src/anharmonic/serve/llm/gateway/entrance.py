@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import hmac
 import re
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlsplit
 
 from anharmonic.errors import SettingsError
+from anharmonic.serve.http.origins import is_one_of
+from anharmonic.serve.http.problems import BadRequest
 
-__all__ = ["LOOPBACK", "Entrance", "Gone", "Receive", "Refused", "read_body"]
-
-Receive = Callable[[], Awaitable[dict[str, Any]]]
+__all__ = ["LOOPBACK", "Entrance"]
 
 LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
 POSTED: Final = (
@@ -25,27 +24,12 @@ MODELS: Final = "/v1/models"
 TOKEN: Final = b"x-anharmonic-token"
 PLAIN: Final = re.compile(r"(/[\w.~:@+=,-]+)+", re.ASCII)
 """A path that no server can read in two ways: nothing escaped, no backslash, no empty part."""
-HOST: Final = re.compile(r"(\[[0-9a-f:.]+\]|[^:@/\[\]]+)(:\d*)?")
 QUERY: Final = re.compile(rb"[!-\"$-~]*")
-DRAINED: Final = 2.0
-"""Seconds for which what is too much is still taken in, so that its sender reads why."""
-
-
-class Refused(Exception):
-    """A request that goes no further, with a status and words for its sender."""
-
-    def __init__(self, status: int, about: str) -> None:
-        super().__init__(about)
-        self.status, self.about = status, about
-
-
-class Gone(Exception):
-    """The client has hung up."""
 
 
 @dataclass(frozen=True)
 class Entrance:
-    """Lets a request in, or raises `Refused`.
+    """Lets a request in, or raises `BadRequest`.
 
     - `token`: what clients must show, as a bearer token or in the header x-anharmonic-token.
     - `hosts`: the names that requests may be meant for; None is any, and needs a token.
@@ -68,9 +52,9 @@ class Entrance:
         if self.hosts is not None and not (
             self._mine(headers.get(b"host", b"")) and self._own_page(headers)
         ):
-            raise Refused(403, "this gateway serves programs on its own machine only")
+            raise BadRequest("this gateway serves programs on its own machine only", 403)
         if self.token and method != "OPTIONS" and not self.knows_token(headers):
-            raise Refused(401, "show this gateway's token: Authorization: Bearer …")
+            raise BadRequest("show this gateway's token: Authorization: Bearer …", 401)
 
     def knows_token(self, headers: dict[bytes, bytes]) -> bool:
         """Whether a client has shown the token, in either way."""
@@ -88,12 +72,12 @@ class Entrance:
         """The path to ask for at the server behind, if clients may ask for it."""
         path = raw.decode("latin-1")
         if not (_plain(path) and QUERY.fullmatch(query)):
-            raise Refused(400, "write the path plainly: letters, digits and - . _ ~ : @ + = ,")
+            raise BadRequest("write the path plainly: letters, digits and - . _ ~ : @ + = ,", 400)
         posted = path in POSTED or path in self.paths
         if not (posted or path == MODELS or path.startswith(MODELS + "/")):
-            raise Refused(404, f"ask for {POSTED[0]}, {MODELS} or /anharmonic/status")
+            raise BadRequest(f"ask for {POSTED[0]}, {MODELS} or /anharmonic/status", 404)
         if method not in ("POST" if posted else "GET", "OPTIONS"):
-            raise Refused(405, f"{path} is asked with {'POST' if posted else 'GET'}")
+            raise BadRequest(f"{path} is asked with {'POST' if posted else 'GET'}", 405)
         return path
 
     def _own_page(self, headers: dict[bytes, bytes]) -> bool:
@@ -108,50 +92,9 @@ class Entrance:
 
     def _mine(self, host: bytes) -> bool:
         """Whether a request was meant for this machine: a name that leads here is not enough."""
-        found = re.fullmatch(
-            r"(\[[0-9a-f:.]+\]|[^:@/\[\]]+)(:\d*)?", host.decode("latin-1").lower()
-        )
-        return found is not None and found[1] in (self.hosts or ())
+        return is_one_of(host.decode("latin-1"), self.hosts or ())
 
 
 def _plain(path: str) -> bool:
     folded = any(part.strip(".") == "" for part in path.split("/")[1:])
     return PLAIN.fullmatch(path) is not None and not folded
-
-
-async def read_body(
-    headers: dict[bytes, bytes], receive: Receive, largest: int, seconds: float
-) -> bytes:
-    """A whole body, counted while it comes; `Gone` where its sender hangs up in the middle."""
-    announced = headers.get(b"content-length", b"0")
-    if not (announced.isdigit() and len(announced) < 20):
-        raise Refused(400, "content-length is no number of bytes")
-    parts, size = [], 0
-    too_much = Refused(413, f"a request has at most {largest:,} bytes here")
-    if int(announced) > largest and b"expect" in headers:
-        raise too_much
-    try:
-        async with asyncio.timeout(seconds):
-            while True:
-                message = await receive()
-                if message["type"] == "http.disconnect":
-                    raise Gone
-                parts.append(message.get("body", b""))
-                size += len(parts[-1])
-                if size > largest:
-                    parts.clear()
-                    await _drain(receive)
-                    raise too_much
-                if not message.get("more_body"):
-                    return b"".join(parts)
-    except TimeoutError:
-        raise Refused(408, f"the request did not come within {seconds:g} s") from None
-
-
-async def _drain(receive: Receive) -> None:
-    try:
-        async with asyncio.timeout(DRAINED):
-            while (await receive()).get("more_body"):
-                pass
-    except TimeoutError:
-        pass
