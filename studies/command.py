@@ -70,7 +70,7 @@ STUDIES = {
     "llm": Study(
         "llm.study:language",
         "Which answers of a language model to trust: a reduced run, or all from saved answers.",
-        "A folder with webquestions.jsonl and truthfulqa.csv, and answers.jsonl.gz if saved.",
+        "A folder of scores, or with webquestions.jsonl, truthfulqa.csv and any answers.jsonl.gz.",
     ),
 }
 

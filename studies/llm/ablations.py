@@ -4,36 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from anharmonic.llm.embed import characters
-from anharmonic.llm.perturb import isotropy
-from studies.llm.headline import MAIN, Headline, Told, ranked_row
-from studies.llm.prompts import GROUPS
+from anharmonic._core.estimate import Estimate
+from studies.llm.headline import Headline, Told, ranked_row
+from studies.llm.scored import LETTERS, MAIN
+from studies.llm.scoring import PROMPTS
 from studies.page import Row, Section
 from studies.pictures import Curve, Picture, curves
 
-__all__ = ["COUNTS", "counts", "embedders", "evenness", "kinds"]
+__all__ = ["counts", "embedders", "evenness", "kinds"]
 
 BOTH = "control, sampled"
-COUNTS = (3, 5, 10, 20)
-PROMPTS = 50
 
 
 def kinds(found: Sequence[Headline]) -> Told:
     """AUROC of gamma by the way prompts are changed, and what changing adds to sampling."""
     rows, verdict = [], []
     for each in found:
-        gammas = each.gammas_of(each.asked.changed)
+        gammas = each.gammas_of(each.scored.groups())
         rows += [ranked_row(f"{each.source}: {group}", at) for group, at in gammas.items()]
         if BOTH in gammas:
-            noise = each.asked.gamma("resample", each.count)
-            excess = each.ranking.of(each.asked.gamma(BOTH, each.count) - noise)
+            noise = each.scored.gamma("resample")
+            excess = each.ranking.of(each.scored.gamma(BOTH) - noise)
             rows.append(ranked_row(f"{each.source}: {BOTH}: excess", excess))
         values = {group: at.value for group, at in gammas.items()}
         order = sorted(values, key=values.__getitem__, reverse=True)
         step = gammas[order[0]] - gammas[order[1]]
         sure = "" if step.interval[0] > 0 else ", not to be told apart"
         verdict.append(
-            f"{each.source}, {len(each.asked)} questions: by AUROC of gamma the order is "
+            f"{each.source}, {len(each.scored)} questions: by AUROC of gamma the order is "
             f"{'; '.join(order)} (the first two differ by {step.estimate}{sure})."
         )
     text = """Questions drawn at random, 200 of a source, here and below. Gamma with 10 others,
@@ -44,21 +42,20 @@ def kinds(found: Sequence[Headline]) -> Told:
     return Told(Section("Which change", text, tuple(rows)), tuple(verdict))
 
 
-def evenness(found: Sequence[Headline], seed: int) -> Told:
+def evenness(found: Sequence[Headline]) -> Told:
     """How far each change moves a prompt in the embedder's space, and how evenly."""
-    asked = found[0].asked
-    prompts = [question.prompt for question in asked.questions[:PROMPTS]]
+    scored = found[0].scored
     rows = []
-    for kind in dict.fromkeys(group.kind for group in GROUPS if group.kind != "resample"):
-        moved = isotropy(kind, prompts, asked.embed, count=10, seed=seed)
-        shape = f"{moved.dimensions:.0f} directions of {moved.even:.0f}"
+    for kind, moved in scored.facts.get("moved", {}).items():
+        same = f"{moved['unchanged']:.0%} unchanged"
+        shape = f"{moved['dimensions']:.0f} directions of {moved['even']:.0f}"
         rows += [
-            Row(f"{kind}: distance", moved.distance, remark=f"{moved.unchanged:.0%} unchanged"),
-            Row(f"{kind}: drift", moved.drift, remark=shape),
+            Row(f"{kind}: distance", Estimate(*moved["distance"]), remark=same),
+            Row(f"{kind}: drift", Estimate(*moved["drift"]), remark=shape),
         ]
-    text = f"""{PROMPTS} prompts of {asked.source}, each changed ten times, embedded by MiniLM (open
-    question 1). Drift is the share of the step that all changes of a prompt have in common: 0 for
-    a ball about the prompt, 1 where all go to the same side. The directions are those that
+    text = f"""{PROMPTS} prompts of {scored.source}, each changed ten times, embedded by MiniLM
+    (open question 1). Drift is the share of the step that all changes of a prompt have in common:
+    0 for a ball about the prompt, 1 where all go to the same side. The directions are those that
     the steps fill, of as many as an even ball would show. An embedder that ignores characters
     without a shape sees no step at all, though the model does."""
     return Told(Section("How evenly prompts move", text, tuple(rows)))
@@ -69,8 +66,8 @@ def counts(found: Sequence[Headline]) -> Told:
     rows, lines = [], []
     for each in found:
         for group, words in MAIN.items():
-            many = [count for count in COUNTS if count <= len(each.asked.answers[group][0])]
-            ranks = [each.ranking.of(each.asked.gamma(group, count)) for count in many]
+            many = each.scored.counts(group)
+            ranks = [each.ranking.of(each.scored.gamma(group, count)) for count in many]
             rows += [
                 ranked_row(f"{each.source}, {words}: N = {count}", at)
                 for count, at in zip(many, ranks, strict=True)
@@ -90,10 +87,9 @@ def counts(found: Sequence[Headline]) -> Told:
 def embedders(found: Sequence[Headline]) -> Told:
     """AUROC of gamma when letters alone are embedded; the unit changes no rank."""
     rows = []
-    letters = characters()
     for each in found:
         for group, words in MAIN.items():
-            other = each.ranking.of(each.asked.gamma(group, each.count, letters))
+            other = each.ranking.of(each.scored.gamma(group, embedder=LETTERS))
             rows.append(ranked_row(f"{each.source}, {words}: character runs", other))
             step = each.gammas[group] - other
             rows.append(ranked_row(f"{each.source}, {words}: MiniLM − character runs", step))

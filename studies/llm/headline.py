@@ -13,16 +13,12 @@ from anharmonic._core.estimate import Estimate
 from anharmonic._core.protocols import Floats
 from anharmonic._core.statistics import Moments
 from studies.llm.choosing import lead, lead_in_other_half
-from studies.llm.measures import Asked
 from studies.llm.ranking import Ranked, Ranking
+from studies.llm.scored import MAIN, Scored
 from studies.page import Row, Section
 
-__all__ = ["COUNT", "MAIN", "Headline", "Told", "answered", "compared", "ranked", "ranked_row"]
+__all__ = ["Headline", "Told", "answered", "compared", "ranked", "ranked_row"]
 
-MAIN = {"control": "control characters", "resample": "asked again at temperature 1"}
-"""The paper's procedure and its rival."""
-COUNT = 10
-"""Other answers a question in the main tables, as in the paper."""
 HOW = """SmolLM2-135M-Instruct from its GGUF file, at most 48 tokens an answer. {count} An answer
 of WebQuestions is right when the words of an alias stand in it; this forgives an answer that names
 much, or repeats the question. One of TruthfulQA counts as right when it is more like a right answer
@@ -33,7 +29,8 @@ of the model itself, gamma0, is that of the same prompt in another batch. Gamma 
 
 BELOW = """{source}: both lie below one half, so on these questions the steadier answers are the
 ones more often judged wrong. Why was not tested; a mistake that is made every time has a small
-gamma, these questions are chosen for mistakes that many repeat, and the judge is a proxy."""
+gamma, these questions are chosen for mistakes that many repeat, and the judge is a proxy. A rival
+that says the same of every answer has 0.500, and is ahead of both."""
 
 
 class Told(NamedTuple):
@@ -45,23 +42,18 @@ class Told(NamedTuple):
 
 @dataclass(frozen=True)
 class Headline:
-    """One source: its answers, which are wrong, and the columns of numbers at equal calls."""
+    """One source: which answers are wrong, and the columns of numbers at equal calls."""
 
-    asked: Asked
+    scored: Scored
     ranking: Ranking
 
     @classmethod
-    def of(cls, asked: Asked, seed: int, rounds: int) -> Headline:
-        return cls(asked, asked.ranking(seed, rounds))
+    def of(cls, scored: Scored, seed: int, rounds: int) -> Headline:
+        return cls(scored, Ranking(scored.wrong, seed, rounds))
 
     @property
     def source(self) -> str:
-        return self.asked.source
-
-    @property
-    def count(self) -> int:
-        """Other answers a question in the main tables; fewer in a reduced run."""
-        return min(COUNT, len(self.asked.answers["control"][0]))
+        return self.scored.source
 
     @cached_property
     def gammas(self) -> dict[str, Ranked]:
@@ -70,12 +62,12 @@ class Headline:
 
     def gammas_of(self, groups: Iterable[str]) -> dict[str, Ranked]:
         """Gamma by group."""
-        return {group: self.ranking.of(self.asked.gamma(group, self.count)) for group in groups}
+        return {group: self.ranking.of(self.scored.gamma(group)) for group in groups}
 
     @cached_property
     def rival_columns(self) -> dict[str, dict[str, Floats]]:
         """The rivals' numbers by main group, then by name."""
-        return {group: self.asked.rivals(group, self.count) for group in MAIN}
+        return {group: self.scored.rivals(group) for group in MAIN}
 
     @cached_property
     def rivals(self) -> dict[str, dict[str, Ranked]]:
@@ -88,19 +80,15 @@ class Headline:
         rivals = [at for found in self.rivals.values() for at in found.values()]
         return lead(self.gammas.values(), rivals)
 
-    def lead_elsewhere(self, seed: int = 0) -> float:
-        """The same in one half of the questions, chosen by the other."""
-        gammas = {group: self.asked.gamma(group, self.count) for group in MAIN}
+    def lead_elsewhere(self, seed: int = 0, hindsight: bool = False) -> float:
+        """The same in one half of the questions, chosen by the other; see `choosing`."""
+        gammas = {group: self.scored.gamma(group) for group in MAIN}
         rivals = {
             f"{group} {name}": column
             for group, found in self.rival_columns.items()
             for name, column in found.items()
         }
-        return lead_in_other_half(gammas, rivals, self.ranking.wrong, seed)
-
-    @cached_property
-    def noise(self) -> Floats:
-        return self.asked.gamma("repeat", 1)
+        return lead_in_other_half(gammas, rivals, self.ranking.wrong, seed, hindsight=hindsight)
 
 
 def ranked_row(case: str, found: Ranked, paper: str = "") -> Row:
@@ -114,19 +102,18 @@ def answered(found: Sequence[Headline], made: str) -> Told:
     rows = []
     for each in found:
         good = Moments.of((~each.ranking.wrong).astype(float))
-        calls = sum(len(said) for group in each.asked.answers.values() for said in group)
         rows += [
             Row(
                 f"{each.source}: share right",
                 Estimate(float(good.mean), float(good.error)),
-                queries=calls,
-                remark=f"{int((~each.ranking.wrong).sum())} of {len(each.asked)}",
+                queries=int(each.scored.facts["calls"]),
+                remark=f"{int((~each.ranking.wrong).sum())} of {len(each.scored)}",
             ),
-            _mean(f"{each.source}: gamma0", each.noise, _same(each)),
-            _mean(f"{each.source}: gamma, control", each.asked.gamma("control", each.count)),
-            _mean(f"{each.source}: gamma, asked again", each.asked.gamma("resample", each.count)),
+            _mean(f"{each.source}: gamma0", each.scored.noise, _same(each.scored)),
+            _mean(f"{each.source}: gamma, control", each.scored.gamma("control")),
+            _mean(f"{each.source}: gamma, asked again", each.scored.gamma("resample")),
         ]
-    count = f"{sum(len(each.asked) for each in found):,} questions, {made}"
+    count = f"{sum(len(each.scored) for each in found):,} questions, {made}"
     return Told(Section("The answers", HOW.format(count=count), tuple(rows)))
 
 
@@ -135,24 +122,22 @@ def _mean(case: str, values: Floats, remark: str = "") -> Row:
     return Row(case, Estimate(float(found.mean), float(found.error)), remark=remark)
 
 
-def _same(each: Headline) -> str:
-    pairs = zip(each.asked.original, each.asked.answers["repeat"], strict=True)
-    return f"{np.mean([answer == again[0] for answer, again in pairs]):.1%} the same to the letter"
+def _same(scored: Scored) -> str:
+    return f"{scored.facts['same']:.1%} the same to the letter"
 
 
 def ranked(found: Sequence[Headline]) -> Told:
     """AUROC of gamma and of every rival, all from the same number of calls."""
     rows, verdict = [], []
     for each in found:
-        calls = each.count + 1
-        rows.append(
-            ranked_row(f"{each.source}, 1 call: length", each.ranking.of(each.asked.lengths()))
-        )
+        calls = each.scored.others + 1
+        length = each.ranking.of(each.scored.length)
+        rows.append(ranked_row(f"{each.source}, 1 call: length", length))
         for group, words in MAIN.items():
             name = f"{each.source}, {words}"
             rows.append(ranked_row(f"{name}: gamma", each.gammas[group]))
             if group == "control":
-                excess = each.ranking.of(each.asked.excess(group, each.count))
+                excess = each.ranking.of(each.scored.gamma(group) - each.scored.noise)
                 rows.append(ranked_row(f"{name}: excess gamma", excess))
             rows += [ranked_row(f"{name}: {rival}", at) for rival, at in each.rivals[group].items()]
         verdict.append(
@@ -198,17 +183,20 @@ def compared(found: Sequence[Headline]) -> Told:
                 ranked_row(f"{each.source}, {words}: gamma − {rival}", each.gammas[group] - at)
                 for rival, at in each.rivals[group].items()
             ]
-        elsewhere = each.lead_elsewhere()
+        halves = each.lead_elsewhere(), each.lead_elsewhere(hindsight=True)
         row = ranked_row(f"{each.source}: best gamma − best rival, chosen anew", each.lead)
-        rows.append(replace(row, remark=f"{row.remark}; {elsewhere:+.3f} in other halves"))
+        said = f"{row.remark}; {halves[0]:+.3f} in other halves, {halves[1]:+.3f} in hindsight"
+        rows.append(replace(row, remark=said))
         verdict.append(f"{each.source}: control characters {_against(step)} asking again.")
-        verdict.append(f"{each.source}: {_leads(each.lead, elsewhere)}")
+        verdict.append(f"{each.source}: {_leads(each.lead, *halves)}")
     verdict.append(_default(found))
     text = """Differences of AUROC at equal calls, paired: both sides see the same questions in
     every resampling. Where the interval holds 0 the two cannot be told apart here. The best of
     several is best in part because of these questions; so the lead of the best gamma over the
     best rival is taken with both chosen anew in every resampling, and in one half of the
-    questions with both chosen by the other half."""
+    questions with both chosen by the other half. Half of the questions choose worse among ten
+    rivals than among two gammas, which helps gamma; in hindsight the rival is the best of the
+    very half that is read, which helps the rivals."""
     return Told(Section("Paired differences", text, tuple(rows)), tuple(verdict))
 
 
@@ -223,21 +211,22 @@ def _default(found: Sequence[Headline]) -> str:
     )
 
 
-def _leads(ahead: Ranked, elsewhere: float) -> str:
+def _leads(ahead: Ranked, elsewhere: float, hindsight: float) -> str:
     """Whether the best gamma is ahead of the best rival, the choice of both counted in."""
     low, high = ahead.interval
-    words = "cannot be told from"
-    if low > 0 and elsewhere > 0:
+    words = "is not told from"
+    if low > 0 and hindsight > 0:
         words = "is ahead of"
     elif high < 0 and elsewhere < 0:
         words = "is behind"
     return (
-        f"the best gamma {words} the best rival ({ahead.value:+.3f} [{low:+.3f}, {high:+.3f}] with "
-        f"both chosen anew, {elsewhere:+.3f} where other questions chose them)."
+        f"on these questions the best gamma {words} the best rival ({ahead.value:+.3f} "
+        f"[{low:+.3f}, {high:+.3f}] with both chosen anew; {elsewhere:+.3f} where other questions "
+        f"chose them, {hindsight:+.3f} where the rival was chosen in hindsight)."
     )
 
 
 def _against(step: Ranked) -> str:
     low, high = step.interval
-    words = "do better than" if low > 0 else "do worse than" if high < 0 else "cannot be told from"
+    words = "do better than" if low > 0 else "do worse than" if high < 0 else "are not told from"
     return f"(difference {step.value:+.3f} [{low:+.3f}, {high:+.3f}]) {words}"

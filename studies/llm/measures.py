@@ -16,7 +16,6 @@ from anharmonic.llm.types import Embed
 from studies.llm.correctness import right
 from studies.llm.prompts import Answers
 from studies.llm.questions import Question
-from studies.llm.ranking import Ranking
 
 __all__ = ["Asked"]
 
@@ -76,9 +75,6 @@ class Asked:
         both = zip(self.questions, self.original, strict=True)
         return [not right(question, answer, self.embed) for question, answer in both]
 
-    def ranking(self, seed: int, rounds: int) -> Ranking:
-        return Ranking(self.wrong(), seed, rounds)
-
     def gamma(self, group: str, count: int = 10, embed: Embed | None = None) -> Floats:
         """Gamma of each question from the first `count` answers of a group."""
         found = []
@@ -87,9 +83,9 @@ class Asked:
             found.append(deviation(vectors[0], vectors[1:]))
         return np.array(found)
 
-    def excess(self, group: str, count: int = 10) -> Floats:
-        """Gamma less what the same prompt gives when it is asked again."""
-        return self.gamma(group, count) - self.gamma("repeat", 1)
+    def noise(self) -> Floats:
+        """Gamma of the same prompt in another batch."""
+        return self.gamma("repeat", 1)
 
     def rivals(self, group: str, count: int = 10) -> dict[str, Floats]:
         """Every rival that looks at the answers of a group."""

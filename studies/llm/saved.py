@@ -17,9 +17,9 @@ from studies.llm.prompts import GROUPS, REPEAT, Answers, Group, gathered
 from studies.llm.questions import Question
 from studies.page import Tell, silent
 
-__all__ = ["ask_now", "provenance", "read_answers"]
+__all__ = ["ask_now", "elsewhere", "provenance", "read_answers"]
 
-ANSWERS, ABOUT = "answers.jsonl.gz", "answers.txt"
+ANSWERS, ABOUT, ELSEWHERE = "answers.jsonl.gz", "answers.txt", "elsewhere.txt"
 FEW = {"original": 1, "repeat": 1, "control": 5, "resample": 5}
 """The groups of a reduced run, and how many answers of each."""
 
@@ -41,7 +41,15 @@ def read_answers(folder: Path) -> Answers | None:
 
 def provenance(folder: Path) -> str:
     """What stands in the folder about where and when the answers were made; may be nothing."""
-    path = folder / ABOUT
+    return _note(folder / ABOUT)
+
+
+def elsewhere(folder: Path) -> list[str]:
+    """What the folder says that other questions showed, a paragraph each; may be nothing."""
+    return [each.strip() for each in _note(folder / ELSEWHERE).split("\n\n") if each.strip()]
+
+
+def _note(path: Path) -> str:
     return path.read_text(encoding="utf-8").strip() if path.is_file() else ""
 
 

@@ -22,6 +22,8 @@ from studies.llm.correctness import nearer_to_right
 from studies.llm.prompts import GROUPS, REPEAT
 from studies.llm.ranking import Ranking
 from studies.llm.saved import read_answers
+from studies.llm.scored import Scored, fingerprint
+from studies.llm.scoring import score
 from studies.llm.study import language
 from studies.llm.vectors import Vectors
 
@@ -83,6 +85,29 @@ def test_the_page_counts_every_call_and_names_its_data(page):
     assert page.queries == 2 * len(CITIES) * calls
     assert "reproduce llm --seed 0 --data DIR" in page.markdown()
     assert "float32" in page.markdown()
+
+
+def test_kept_scores_make_the_same_page_without_a_text(tmp_path: Path, page):
+    for each in score(data(tmp_path)):
+        each.save(tmp_path / "kept")
+    names = ["truthfulqa", "truthfulqa-part", "webquestions", "webquestions-part"]
+    assert sorted(path.stem for path in (tmp_path / "kept").iterdir()) == names
+    again = language(tmp_path / "kept", rounds=50)
+    assert again.plain() == page.plain()
+    kept = Scored.load(tmp_path / "kept" / "webquestions.npz")
+    assert kept.columns["question"][2] == fingerprint("which city is 2?")
+    assert kept.wrong.tolist() == 3 * [False, True]
+    # What other questions showed stands after the AUROCs.
+    (tmp_path / "kept" / "elsewhere.txt").write_text("Elsewhere it\nwas so.\n\nAnd so.\n")
+    found = language(tmp_path / "kept", rounds=50).plain()["verdict"]
+    before = page.plain()["verdict"]
+    assert found == [*before[:2], "Elsewhere it was so.", "And so.", *before[2:]]
+
+
+def test_a_file_that_holds_no_scores_is_refused(tmp_path: Path):
+    (tmp_path / "any.npz").write_bytes(b"no archive")
+    with pytest.raises(InputError, match="scoring"):
+        language(tmp_path)
 
 
 def test_answers_to_other_questions_are_refused(tmp_path: Path):

@@ -45,7 +45,11 @@ def test_a_real_lead_is_seen_in_the_other_half():
     random = np.random.default_rng(1)
     wrong = random.random(400) < 0.5
     mine = {"good": wrong + 0.5 * random.normal(size=400), **columns(random, wrong, "ab")}
-    assert lead_in_other_half(mine, columns(random, wrong, "xy"), wrong) > 0.1
+    rivals = columns(random, wrong, "xy")
+    found = lead_in_other_half(mine, rivals, wrong)
+    assert found > 0.1
+    # A rival that is chosen in hindsight is never the weaker one.
+    assert 0 < lead_in_other_half(mine, rivals, wrong, hindsight=True) <= found
 
 
 @pytest.mark.finding("llm claims")
