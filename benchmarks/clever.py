@@ -158,13 +158,13 @@ def ours(images: Any) -> tuple[Spent, ah.CleverScores]:
 
 def fits() -> bool:
     """500 fits each, from the same slopes: fresh blocks for ours, resampled maxima for theirs."""
-    from anharmonic.measures.clever.weibull import fitted
+    from anharmonic.measures.clever.weibull import fit_reverse_weibull
 
     count = -(-FITS // 9)
     pool = _slopes(digits()[0][1300 : 1300 + count])[:FITS]
     blocks = pool.reshape(FITS, BLOCKS, BLOCK_SIZE).max(axis=2)
     begun = time.process_time()
-    found = fitted(blocks).values / blocks.max(axis=1)
+    found = fit_reverse_weibull(blocks).values / blocks.max(axis=1)
     middle = time.process_time()
     rival = their_fits(pool, np.random.default_rng(0))
     ended = time.process_time()

@@ -94,7 +94,7 @@ def _watched(name: str, model: Any, points: Any, wrong: Floats, seed: int) -> Wa
     """Everything watched on one model's stream, each with the whole allowance to itself."""
     usual, stream = slice(TRAINED, TRAINED + REFERENCE), slice(TRAINED + REFERENCE, None)
     watch = Monitor(model, points[usual], watch=WATCH, false_alarms=RATE, promise=False, seed=seed)
-    scores = watch.measured(points[stream])
+    scores = watch.measure(points[stream])
     known = watch.reference | {"labels": wrong[usual]}
     seen = scores | {"labels": wrong[stream]}
     first, ways, blocks, restless = {}, {}, {}, {}
@@ -122,7 +122,7 @@ def _watched(name: str, model: Any, points: Any, wrong: Floats, seed: int) -> Wa
             "KS test of the inputs": _weeks(inputs[usual], inputs[stream]),
             "KS test of the predictions": _weeks(answers[usual, None], answers[stream, None]),
         },
-        {what: count * watch.sight.queries(what) for what in WATCH},
+        {what: count * watch.scorer.queries(what) for what in WATCH},
     )
 
 

@@ -9,16 +9,16 @@ import pytest
 
 import anharmonic as ah
 from anharmonic.errors import DeviceFull
-from anharmonic.measures.setup.batching import Pace
+from anharmonic.measures.setup.batching import BatchSizer
 
 
 def preferred(cost, most=32768, calls=400, least=512):
     """The size most rows are asked for in, once it has been found."""
-    pace, rows = Pace(most, least=least), Counter()
+    sizer, rows = BatchSizer(most, least=least), Counter()
     for call in range(calls):
-        size = pace.size()
+        size = sizer.size()
         assert size <= most
-        pace.record(size, cost(size, call))
+        sizer.record(size, cost(size, call))
         rows[size] += size
     (best, most_rows), *_ = rows.most_common()
     assert most_rows > 0.85 * rows.total()
@@ -67,11 +67,11 @@ def test_no_call_is_larger_than_allowed(most):
 
 
 def test_a_slow_model_is_asked_for_what_takes_a_second():
-    pace = Pace(32768)
-    assert pace.within(1.0, 5000) == 5000
-    pace.record(8, 8 * 0.01)
-    assert pace.within(1.0, 5000) == 100
-    assert pace.within(0.001, 5000) == 1
+    sizer = BatchSizer(32768)
+    assert sizer.within(1.0, 5000) == 5000
+    sizer.record(8, 8 * 0.01)
+    assert sizer.within(1.0, 5000) == 100
+    assert sizer.within(0.001, 5000) == 1
 
 
 def test_a_batch_size_is_kept():

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import anharmonic as ah
-from anharmonic.measures.setup.batching import Question
-from anharmonic.models.cuda_overlap import Lanes, Relay
+from anharmonic.measures.setup.batching import ModelCaller
+from anharmonic.models.cuda_overlap import StreamedModel, StreamPool
 
 
 class Counting:
@@ -35,44 +35,44 @@ class Counting:
 
 
 def test_lanes_ask_through_the_thread_that_began() -> None:
-    model, lanes = Counting(), Lanes()
-    relay = Relay(model, lanes)
+    model, streams = Counting(), StreamPool()
+    relay = StreamedModel(model, streams)
     worked: set[int] = set()
-    both = threading.Barrier(lanes.count, timeout=20)
+    both = threading.Barrier(streams.count, timeout=20)
 
     def task(number: int) -> float:
         worked.add(threading.get_ident())
-        if number < lanes.count:
+        if number < streams.count:
             both.wait()
         return float(sum(relay(np.full((2, 3), float(number))).sum() for _ in range(5)))
 
-    assert list(lanes(task, range(20))) == [30.0 * number for number in range(20)]
+    assert list(streams(task, range(20))) == [30.0 * number for number in range(20)]
     assert model.threads == {threading.get_ident()}
-    assert len(worked) == lanes.count
+    assert len(worked) == streams.count
     assert threading.get_ident() not in worked
 
 
 def test_a_failing_model_fails_its_task_and_frees_the_others() -> None:
-    lanes = Lanes()
+    streams = StreamPool()
 
     def broken(points: Any) -> Any:
         raise ValueError("no")
 
     def task(number: int) -> int:
         if number == 1:
-            lanes.ask(broken, np.zeros(1))  # type: ignore[arg-type]
+            streams.ask(broken, np.zeros(1))  # type: ignore[arg-type]
         return number
 
-    results = lanes(task, range(9))
+    results = streams(task, range(9))
     assert next(results) == 0
     with pytest.raises(ValueError, match="no"):
         next(results)
     # And they can be used again.
-    assert list(lanes(abs, [-2, -3])) == [2, 3]
+    assert list(streams(abs, [-2, -3])) == [2, 3]
 
 
 def test_who_stops_listening_stops_the_work() -> None:
-    model, lanes = Counting(), Lanes()
+    model, streams = Counting(), StreamPool()
     stopped: list[int] = []
     begun = threading.Event()
 
@@ -80,13 +80,13 @@ def test_who_stops_listening_stops_the_work() -> None:
         try:
             while number:
                 begun.set()
-                lanes.ask(model, np.zeros((1, 1)))
+                streams.ask(model, np.zeros((1, 1)))
         except InterruptedError:
             stopped.append(number)
             raise
         return number
 
-    results: Iterator[int] = iter(lanes(task, range(9)))
+    results: Iterator[int] = iter(streams(task, range(9)))
     assert next(results) == 0
     assert begun.wait(20)
     results.close()  # type: ignore[attr-defined]
@@ -94,13 +94,13 @@ def test_who_stops_listening_stops_the_work() -> None:
 
 
 def test_an_interrupt_in_the_model_reaches_the_caller() -> None:
-    lanes = Lanes()
+    streams = StreamPool()
 
     def interrupted(points: Any) -> Any:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        list(lanes(lambda _: lanes.ask(interrupted, np.zeros(1)), range(3)))  # type: ignore[arg-type]
+        list(streams(lambda _: streams.ask(interrupted, np.zeros(1)), range(3)))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("climb", ["margin", "gamma", "random"])
@@ -117,7 +117,7 @@ def test_a_search_in_lanes_is_the_same_search(monkeypatch: Any, climb: Any) -> N
         )
 
     alone = searched()
-    in_lanes(monkeypatch)
+    overlapped(monkeypatch)
     together = searched()
     assert np.array_equal(alone.choices, together.choices)
     assert np.array_equal(alone.margins, together.margins, equal_nan=True)
@@ -127,18 +127,18 @@ def test_a_search_in_lanes_is_the_same_search(monkeypatch: Any, climb: Any) -> N
 def test_gamma_in_lanes_is_the_same_gamma(monkeypatch: Any) -> None:
     points = np.random.default_rng(0).normal(size=(300, 12))
     alone = ah.gamma(np.sin, points, radius=0.5, batch_size=64)
-    in_lanes(monkeypatch)
+    overlapped(monkeypatch)
     together = ah.gamma(np.sin, points, radius=0.5, batch_size=64)
     assert np.array_equal(alone.values, together.values)
     assert alone.queries == together.queries
 
 
-def in_lanes(monkeypatch: Any) -> None:
+def overlapped(monkeypatch: Any) -> None:
     """As on a device, without one: threads, and calls made ahead of their answers."""
 
-    def threaded(question: Question) -> Any:
-        lanes = Lanes()
-        return question._replace(model=Relay(question.model, lanes)), lanes
+    def threaded(caller: ModelCaller) -> Any:
+        streams = StreamPool()
+        return caller._replace(model=StreamedModel(caller.model, streams)), streams
 
-    monkeypatch.setattr(Question, "queued", property(lambda _: True))
-    monkeypatch.setattr(Question, "in_lanes", threaded)
+    monkeypatch.setattr(ModelCaller, "queued", property(lambda _: True))
+    monkeypatch.setattr(ModelCaller, "in_lanes", threaded)

@@ -13,8 +13,8 @@ from scipy.stats import ortho_group
 import anharmonic as ah
 from anharmonic._core.statistics import Moments
 from anharmonic.measures.gamma.accumulator import Ledger
-from anharmonic.measures.setup.batching import Pace, Question
-from anharmonic.measures.setup.sphere import Sphere, Task, measured
+from anharmonic.measures.setup.batching import BatchSizer, ModelCaller
+from anharmonic.measures.setup.sphere import Sphere, Task, measure_task
 from anharmonic.regions import points as as_points
 
 dimensions = st.integers(1, 12)
@@ -129,7 +129,7 @@ def test_moments_merge_in_any_order(one, two, three):
 def test_turns_merge_in_any_order(lengths, seed):
     dimension, x = 4, as_points(cloud(4, seed))
     sphere = Sphere(
-        question=Question(ah.as_model(network(dimension, seed)), x, Pace(1000)),
+        caller=ModelCaller(ah.as_model(network(dimension, seed)), x, BatchSizer(1000)),
         ball=ah.balls.rotated(ah.balls.simplex(dimension)),
         radius=0.7,
         units=np.ones(dimension),
@@ -140,9 +140,9 @@ def test_turns_merge_in_any_order(lengths, seed):
     )
     rows = np.arange(len(x))
     whole, pieces = Ledger(len(x), "norm"), Ledger(len(x), "norm")
-    whole.add(measured(sphere, Task(rows, 0, 9)))
+    whole.add(measure_task(sphere, Task(rows, 0, 9)))
     starts = {2: 0, 3: 2, 4: 5}
     for length in lengths:
-        pieces.add(measured(sphere, Task(rows, starts[length], length)))
+        pieces.add(measure_task(sphere, Task(rows, starts[length], length)))
     assert_allclose(pieces.deviations, whole.deviations, atol=1e-12)
     assert_allclose(pieces.errors, whole.errors, rtol=1e-6)

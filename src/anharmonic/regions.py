@@ -17,12 +17,13 @@ from array_api_compat import (
     device,
     is_numpy_array,
     is_torch_array,
-    to_device,
 )
 from narwhals.exceptions import DuplicateError
 from numpy.typing import ArrayLike
 
+from anharmonic._core.arrays import to_numpy64
 from anharmonic._core.columns import is_id, is_index, repeated, shown
+from anharmonic._core.frames import as_table
 from anharmonic._core.protocols import Array, Floats, Integers
 from anharmonic._core.randomness import generator
 from anharmonic.errors import PointsError, SettingsError, listed
@@ -197,7 +198,7 @@ def hull(data: Any, count: int, seed: int = 0, method: str = "auto") -> Region:
             f"a hull has numbers only: drop {', '.join(source.still)} or measure at points"
         )
     require_finite(source, "data")
-    values = host(source.values)
+    values = to_numpy64(source.values)
     many, dimension = values.shape
     if many < dimension + 1:
         raise PointsError(f"the hull of {many} points is flat in {dimension} dimensions: add data")
@@ -244,20 +245,13 @@ def _triangulated(values: Floats, count: int, random: np.random.Generator) -> tu
     return cells[chosen], float(total / factorial)
 
 
-def host(array: Array) -> Floats:
-    """An array's copy in main memory as float64 (no copy where it is one already)."""
-    if is_torch_array(array):
-        array = to_device(array.detach(), "cpu").double()
-    return np.asarray(array, dtype=np.float64)
-
-
 def _region(kind: str, data: Any, moving: Sequence[str | int] | None) -> Region:
     try:
-        native = nw.from_native(data, eager_only=True, pass_through=True)
+        native = as_table(data)
     except DuplicateError:
         twice = repeated(list(getattr(data, "column_names", None) or data.columns))
         raise PointsError(f"several columns are called {shown(twice)}: rename them") from None
-    is_table = isinstance(native, nw.DataFrame)
+    is_table = native is not None
     region = _from_table(kind, native) if is_table else _from_array(kind, data)
     if not len(region):
         raise PointsError("there are no points: give at least one row")
@@ -326,7 +320,7 @@ def require_finite(region: Region, what: str) -> None:
     if is_numpy_array(values) and np.isfinite(np.add.reduce(values, axis=None)):
         return
     bad = ~xp.isfinite(values)
-    rows, columns = (np.flatnonzero(host(xp.any(bad, axis=axis))) for axis in (1, 0))
+    rows, columns = (np.flatnonzero(to_numpy64(xp.any(bad, axis=axis))) for axis in (1, 0))
     if len(rows):
         names = [region.columns[column] for column in columns.tolist()]
         raise PointsError(

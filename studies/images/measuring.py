@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from anharmonic._core.arrays import to_numpy
 from anharmonic._core.margins import labels_of, margins_of, of_classes, probabilities_of
 from anharmonic._core.protocols import Integers
 from anharmonic._core.randomness import generator
 from anharmonic.measures.gamma.measure import gamma
-from anharmonic.measures.search import Climb, StepArguments, adversarial_search, set_out
-from anharmonic.measures.setup.batching import on_host
+from anharmonic.measures.search import Climb, StepArguments, adversarial_search, prepare
 from anharmonic.measures.stability.surroundings import Surroundings, surroundings, walked
 from anharmonic.models import as_model
 from studies.images.measurements import CLIMBS, NOT_WALKED, Measurements
@@ -101,7 +101,7 @@ class Measuring:
         model = as_model(self.model, output="logit")
         size = self.batch or 32
         parts = [
-            on_host(model(model.place(self.photos[low : low + size])))
+            to_numpy(model(model.place(self.photos[low : low + size])))
             for low in range(0, len(self.photos), size)
         ]
         return np.concatenate(parts)
@@ -131,14 +131,14 @@ class Measuring:
             "directions": self.effort.neighbours,
             "seed": self.seed,
         }
-        climber, _ = set_out(self.model, self.photos, "margin", **arguments)
-        return self._around(ball, surroundings(climber))
+        chooser, _ = prepare(self.model, self.photos, "margin", **arguments)
+        return self._around(ball, surroundings(chooser))
 
     def walks(self, steps: int, ball: str) -> int:
-        climber, _ = set_out(
+        chooser, _ = prepare(
             self.model, self.photos, "random", **self.steps | {"ball": ball, "seed": self.seed}
         )
-        return self._around(f"walks {steps} {ball}", walked(climber, steps, self.effort.neighbours))
+        return self._around(f"walks {steps} {ball}", walked(chooser, steps, self.effort.neighbours))
 
     def automatic(self, budget: int) -> int:
         scores = gamma(

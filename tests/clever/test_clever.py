@@ -14,7 +14,7 @@ import anharmonic as ah
 from anharmonic._core.protocols import Draw
 from anharmonic.errors import NoGradient, SettingsError
 from anharmonic.measures.clever import State
-from anharmonic.measures.clever.sampling import evenly, norm_of
+from anharmonic.measures.clever.sampling import norm_of, sample_unit_ball
 from tests.training.digits import digits, trained
 
 RANDOM = np.random.default_rng(0)
@@ -106,7 +106,7 @@ def test_targets_are_all_the_runner_up_or_those_named() -> None:
 @pytest.mark.parametrize("norm", [1, 2, np.inf])
 def test_samples_fill_the_ball_evenly(norm: float) -> None:
     draw = Draw(0, np.arange(4), np.zeros(4, dtype=np.int64), np.zeros(1))
-    points = evenly(norm_of(norm), draw, np.arange(5000), 3).reshape(-1, 3)
+    points = sample_unit_ball(norm_of(norm), draw, np.arange(5000), 3).reshape(-1, 3)
     length = np.linalg.norm(points, ord=norm, axis=1)
     assert length.max() <= 1
     # Within half the radius lies an eighth of the volume.

@@ -15,7 +15,7 @@ from anharmonic.gate import below
 from anharmonic.llm import Answer, Parameters, Request
 from anharmonic.llm.cache import Cache, identity
 from anharmonic.llm.clients import Function
-from anharmonic.llm.dispatch import Budget, BudgetSpent, Price, Tally, ask
+from anharmonic.llm.dispatch import Budget, BudgetSpent, Price, Usage, ask
 from anharmonic.llm.recipe import Recipe
 from anharmonic.llm.records import Record
 from tests.llm.servers import words
@@ -193,15 +193,15 @@ class Metered:
 
 def test_a_budget_in_money_is_never_passed():
     price = Price(1.0, 3.0)
-    tally = Tally(price, Budget(money=0.05))
+    usage = Usage(price, Budget(money=0.05))
     requests = [Request(str(n), Parameters(max_tokens=1000)) for n in range(100)]
     client = Metered()
     with pytest.raises(BudgetSpent):
-        list(ask(client, requests, tally=tally))
-    assert tally.cost <= 0.05
-    assert tally.calls == sum(client.batches) > 10
+        list(ask(client, requests, usage=usage))
+    assert usage.cost <= 0.05
+    assert usage.calls == sum(client.batches) > 10
     with pytest.raises(SettingsError, match="price"):
-        Tally(budget=Budget(money=1.0))
+        Usage(budget=Budget(money=1.0))
 
 
 def test_batches_keep_order_and_use_the_cache(tmp_path):

@@ -61,8 +61,8 @@ def test_quiet_then_an_alarm_with_date_and_culprits(watch):
 
 def test_a_score_depends_on_its_point_alone(watch):
     points = calm(3, 50, shift=0.5)
-    whole = watch.measured(points)["gamma"]
-    single = [watch.measured(point)["gamma"][0] for point in points]
+    whole = watch.measure(points)["gamma"]
+    single = [watch.measure(point)["gamma"][0] for point in points]
     assert whole.tolist() == single
     assert (whole > 0).any()
     assert watch.seen == 0
@@ -74,7 +74,7 @@ def test_update_is_measured_and_observed_in_a_row(reference, watch):
     watch.update(points)
     for start in range(0, 700, 37):
         few = points[start : start + 37]
-        other.observed(None, other.measured(few))
+        other.observed(None, other.measure(few))
     assert other.evidence == watch.evidence
     assert other.state() == watch.state()
     assert (other.seen, other.scored, other.queries) == (700, 700, watch.queries)
@@ -136,7 +136,7 @@ def test_classifiers_are_watched_by_what_they_decide(reference):
         two_classes, reference, radius=0.3, watch=["confidence", "margin", "flip", "gamma"]
     )
     points = calm(8, 20)
-    scores = found.measured(points)
+    scores = found.measure(points)
     np.testing.assert_allclose(scores["margin"], 2 * np.abs(points[:, 0]))
     sure = 1 / (1 + np.exp(-2 * np.abs(points[:, 0])))
     np.testing.assert_allclose(scores["confidence"], sure)
@@ -196,7 +196,7 @@ def test_a_fraction_of_the_traffic_is_the_same_in_any_batch(reference):
     assert parts.state() == whole.state()
     assert whole.skipped == {"sampled out": 1000 - whole.scored}
     assert 240 < whole.scored < 360
-    assert whole.queries == whole.fit_queries + whole.scored * whole.queries_a_row
+    assert whole.queries == whole.fit_queries + whole.scored * whole.queries_per_row
 
 
 def test_budgets_are_kept():
@@ -239,7 +239,7 @@ def test_functions_are_given_again_on_loading(reference, tmp_path):
     with pytest.raises(SettingsError, match="level was a function"):
         ah.Monitor.load(path, bent)
     again = ah.Monitor.load(path, bent, watch={"level": lambda x: x[:, 0]})
-    assert again.measured(calm(1, 5))["level"].tolist() == calm(1, 5)[:, 0].tolist()
+    assert again.measure(calm(1, 5))["level"].tolist() == calm(1, 5)[:, 0].tolist()
 
 
 def test_windows_show_what_is_outside(watch):
@@ -284,10 +284,10 @@ def test_columns_that_may_not_move_stay(reference, tmp_path):
         return rows["a"].to_numpy() ** 2
 
     watch = ah.Monitor(model, table, moving=["a", "b"])
-    assert watch.sight.columns == ("a", "b")
-    before = watch.measured(table[:5])
+    assert watch.scorer.columns == ("a", "b")
+    before = watch.measure(table[:5])
     again = ah.Monitor.load(watch.save(tmp_path / "monitor.npz"), model)
-    assert again.measured(table[:5])["gamma"].tolist() == before["gamma"].tolist()
+    assert again.measure(table[:5])["gamma"].tolist() == before["gamma"].tolist()
     assert set.union(*asked) == {0, 1, 2}
     with pytest.raises(PointsError, match="moving="):
         ah.Monitor(model, ah.regions.points(table))

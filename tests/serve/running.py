@@ -16,7 +16,7 @@ from anharmonic.serve.monitor.api import Service
 from anharmonic.serve.monitor.server import configured
 from anharmonic.serve.monitor.settings import Settings
 from anharmonic.serve.monitor.store import Store
-from anharmonic.serve.monitor.stored_monitor import Watch
+from anharmonic.serve.monitor.stored_monitor import StoredMonitor
 from tests.serve.conftest import free_port
 from tests.serve.standin import StandIn
 
@@ -63,7 +63,7 @@ def running(
     watched = StandIn() if monitor is None else monitor
     store = Store(address)
     try:
-        watch = Watch(watched, reference, store, "toy", "1")
+        watch = StoredMonitor(watched, reference, store, "toy", "1")
     except BaseException:
         store.close()
         raise

@@ -11,8 +11,8 @@ from sqlalchemy import text
 from anharmonic.errors import InputError
 from anharmonic.serve.http.problems import StoreUnavailable, WriteConflict
 from anharmonic.serve.monitor.export import export
-from anharmonic.serve.monitor.queries import Reading
-from anharmonic.serve.monitor.records import Batch, Event, Raised
+from anharmonic.serve.monitor.queries import Queries
+from anharmonic.serve.monitor.records import Batch, Event, StoredAlarm
 from anharmonic.serve.monitor.retention import Retention, stored_bytes
 from anharmonic.serve.monitor.schema import VERSION, migrate
 from anharmonic.serve.monitor.store import Store, _engine, _url
@@ -42,7 +42,7 @@ def batch(after: int, count: int, received: float = 100.0, **more: object) -> Ba
     return Batch("m", after, received, events=events, scores=scores, **fields)  # type: ignore[arg-type]
 
 
-ALARM = Raised("a-1", 3, "m", 5.0, "gamma", None, "up", 1, 12.0, 11.0)
+ALARM = StoredAlarm("a-1", 3, "m", 5.0, "gamma", None, "up", 1, 12.0, 11.0)
 
 
 def test_what_is_appended_is_there_with_the_state_it_left(address: str, opened: Opened) -> None:
@@ -59,10 +59,10 @@ def test_what_is_appended_is_there_with_the_state_it_left(address: str, opened: 
     told = again.known("m", ["e2", "e5", "nobody"])
     assert (told["e2"].sequence, told["e2"].score, told["e5"].score) == (2, 0.2, None)
     assert "nobody" not in told
-    point = Reading(again, "m").point("e3")
+    point = Queries(again, "m").point("e3")
     assert point is not None
     assert point["point"] == [3.0, "red"]
-    assert Reading(again, "m").alarms(10)[0]["id"] == "a-1"
+    assert Queries(again, "m").alarms(10)[0]["id"] == "a-1"
 
 
 def test_a_batch_that_fails_leaves_nothing(address: str, opened: Opened) -> None:
@@ -74,13 +74,13 @@ def test_a_batch_that_fails_leaves_nothing(address: str, opened: Opened) -> None
         store.append(batch(3, 3))
     assert store.kept("m").sequence == 4
     assert store.kept("m").state == b"0"
-    assert Reading(store, "m").bounds() == (1, 4)
+    assert Queries(store, "m").bounds() == (1, 4)
 
 
 def test_questions_are_bounded_and_in_order(address: str, opened: Opened) -> None:
     store = opened(address)
     store.append(batch(0, 100))
-    reading = Reading(store, "m")
+    reading = Queries(store, "m")
     assert [row["sequence"] for row in reading.scores(10, 3)] == [11, 12, 13]
     assert {row["segment"] for row in reading.scores(0, 10, "a")} == {"a"}
     assert [row["id"] for row in reading.worst(2, 0)] == ["e99", "e98"]
@@ -99,7 +99,7 @@ def test_old_events_are_forgotten_by_age(address: str, opened: Opened) -> None:
     store.append(batch(50, 50, received=200.0))
     assert Retention(seconds=30).apply(store, "m", now=220.0) == 50
     assert Retention(seconds=30).apply(store, "m", now=220.0) == 0
-    assert Reading(store, "m").bounds() == (51, 100)
+    assert Queries(store, "m").bounds() == (51, 100)
     assert store.kept("m").sequence == 100
 
 
@@ -110,7 +110,7 @@ def test_the_oldest_go_when_there_is_too_much(address: str, opened: Opened) -> N
     limit = stored_bytes(store, "m") / 2
     while Retention(megabytes=limit / 1e6).apply(store, "m", now=0.0):
         pass
-    low, high = Reading(store, "m").bounds()
+    low, high = Queries(store, "m").bounds()
     assert high == 2000
     assert 900 <= high - low <= 1100
     assert stored_bytes(store, "m") <= limit * 1.01
@@ -145,9 +145,9 @@ def test_an_older_store_is_brought_up_to_date(address: str, opened: Opened) -> N
         )
     engine.dispose()
     store = opened(address)
-    assert Reading(store, "m").undelivered(3)[0]["id"] == "old"
+    assert Queries(store, "m").undelivered(3)[0]["id"] == "old"
     store.append(batch(0, 4))
-    assert Reading(store, "m").bounds() == (1, 4)
+    assert Queries(store, "m").bounds() == (1, 4)
 
 
 def test_a_store_from_the_future_is_refused(address: str, opened: Opened) -> None:

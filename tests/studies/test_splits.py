@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from anharmonic._core.statistics import share_interval
-from studies import splits, wine
+from anharmonic.demos import wine
+from studies import splits
 
 
 @pytest.fixture(scope="module")

@@ -78,7 +78,7 @@ def replay_command(
         block="auto" if block == "auto" else int(block),
         **watched.arguments(),
     )
-    tell(f"moving {named.shown(monitor.sight.columns)}")
+    tell(f"moving {named.shown(monitor.scorer.columns)}")
     with shown(not as_json) as progress:
         found = ah.monitor.replay(
             monitor,

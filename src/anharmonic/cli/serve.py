@@ -73,8 +73,8 @@ def serve_command(
     with closing(service.Store(store)) as kept:
         tell(f"measuring {len(points):,} reference points …")
         monitor = ah.Monitor(asked, points, watch=split(watch) or "gamma", **watched.arguments())
-        made = service.Watch(monitor, points, kept, name or asked.name, version, fresh)
-        tell(f"moving {shown(monitor.sight.columns)}")
+        made = service.StoredMonitor(monitor, points, kept, name or asked.name, version, fresh)
+        tell(f"moving {shown(monitor.scorer.columns)}")
         tell(f"watching {made.name}: the page is http://{host}:{port}/ (Ctrl-C stops it)")
         tell(f"points go to POST http://{host}:{port}/v1/observe")
         service.run(service.Service(made, settings))

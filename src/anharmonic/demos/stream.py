@@ -25,7 +25,7 @@ from anharmonic.serve.monitor.payloads import made
 from anharmonic.serve.monitor.records import Cell
 from anharmonic.serve.monitor.settings import Settings
 from anharmonic.serve.monitor.store import Store
-from anharmonic.serve.monitor.stored_monitor import Watch
+from anharmonic.serve.monitor.stored_monitor import StoredMonitor
 
 __all__ = ["Bottles", "demo_service"]
 
@@ -93,7 +93,7 @@ def demo_service(store: str, settings: Settings, seed: int = 0) -> Service:
     monitor = Monitor(
         bottles.model, reference, segment="cellar", false_alarms="1 per 10000", seed=seed
     )
-    watch = Watch(monitor, reference, Store(store), "wine sorter", "demo")
+    watch = StoredMonitor(monitor, reference, Store(store), "wine sorter", "demo")
     service = Service(watch, settings)
     service.beside.append(lambda: _feed(service, bottles))
     return service

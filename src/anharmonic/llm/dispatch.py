@@ -13,7 +13,7 @@ from anharmonic.errors import ModelError, SettingsError
 from anharmonic.llm.cache import Cache, identity
 from anharmonic.llm.types import Answer, Client, ConcurrentClient, Request
 
-__all__ = ["Budget", "BudgetSpent", "Price", "Tally", "ask"]
+__all__ = ["Budget", "BudgetSpent", "Price", "Usage", "ask"]
 
 AHEAD = 8
 """Requests under way or answered out of turn, for each that may be under way."""
@@ -54,7 +54,7 @@ class Budget:
 
 
 @dataclass
-class Tally:
+class Usage:
     """What a run has cost so far, counted as answers arrive; safe among threads."""
 
     price: Price | None = None
@@ -116,27 +116,27 @@ def ask(
     requests: Iterable[Request],
     *,
     cache: Cache | None = None,
-    tally: Tally | None = None,
+    usage: Usage | None = None,
 ) -> Iterator[Answer]:
     """An answer for each request, in order, however many there are: memory stays flat.
 
     Raises `BudgetSpent` when the budget does not cover the next call, after all that was paid for.
     """
-    tally = Tally() if tally is None else tally
+    usage = Usage() if usage is None else usage
     if isinstance(client, ConcurrentClient):
-        return _concurrent(_Window(client, client.name, cache, tally), requests)
-    return _in_batches(client, requests, cache, tally)
+        return _concurrent(InFlight(client, client.name, cache, usage), requests)
+    return _in_batches(client, requests, cache, usage)
 
 
-class _Window:
+class InFlight:
     """Promises under way, the oldest first."""
 
     def __init__(
-        self, client: ConcurrentClient, name: str, cache: Cache | None, tally: Tally
+        self, client: ConcurrentClient, name: str, cache: Cache | None, usage: Usage
     ) -> None:
         self.promises: deque[Future[Answer]] = deque()
         self.room = AHEAD * client.concurrency
-        self._client, self._name, self._cache, self._tally = client, name, cache, tally
+        self._client, self._name, self._cache, self._tally = client, name, cache, usage
         self._flying: dict[str, tuple[Future[Answer], Future[Answer]]] = {}
 
     def add(self, request: Request) -> bool:
@@ -196,7 +196,7 @@ class _Window:
         self.promises.clear()
 
 
-def _concurrent(window: _Window, requests: Iterable[Request]) -> Iterator[Answer]:
+def _concurrent(window: InFlight, requests: Iterable[Request]) -> Iterator[Answer]:
     try:
         for request in requests:
             while not window.add(request):
@@ -212,26 +212,26 @@ def _concurrent(window: _Window, requests: Iterable[Request]) -> Iterator[Answer
 
 
 def _in_batches(
-    client: Client, requests: Iterable[Request], cache: Cache | None, tally: Tally
+    client: Client, requests: Iterable[Request], cache: Cache | None, usage: Usage
 ) -> Iterator[Answer]:
     source = iter(requests)
     while batch := list(islice(source, BATCH)):
         names = [identity(client.name, request) for request in batch]
-        known, new = _sorted_out(dict(zip(names, batch, strict=True)), cache, tally)
+        known, new = _sorted_out(dict(zip(names, batch, strict=True)), cache, usage)
         answers = client.answers(list(new.values())) if new else []
         for (about, request), answer in zip(new.items(), answers, strict=True):
             known[about] = answer
-            tally.settle(request, answer)
+            usage.settle(request, answer)
             if cache is not None:
                 cache.put(about, answer)
         for about in names:
             if about not in known:
                 raise BudgetSpent(SPENT)
-            yield tally.seen(known[about])
+            yield usage.seen(known[about])
 
 
 def _sorted_out(
-    requests: dict[str, Request], cache: Cache | None, tally: Tally
+    requests: dict[str, Request], cache: Cache | None, usage: Usage
 ) -> tuple[dict[str, Answer], dict[str, Request]]:
     """What is known already, and what is to be asked as far as the budget goes."""
     known: dict[str, Answer] = {}
@@ -240,7 +240,7 @@ def _sorted_out(
         found = None if cache is None else cache.get(about)
         if found is not None:
             known[about] = found
-        elif tally.reserve(request):
+        elif usage.reserve(request):
             new[about] = request
         else:
             break

@@ -16,7 +16,7 @@ from anharmonic._core.protocols import Floats
 from anharmonic.errors import ModelError, OutputError, PointsError
 from anharmonic.llm.cache import Cache
 from anharmonic.llm.clients import borrowed, samples
-from anharmonic.llm.dispatch import Budget, BudgetSpent, Price, Tally, ask
+from anharmonic.llm.dispatch import Budget, BudgetSpent, Price, Usage, ask
 from anharmonic.llm.embed import minilm
 from anharmonic.llm.perturb import Kind, settled
 from anharmonic.llm.recipe import Recipe
@@ -30,7 +30,7 @@ __all__ = ["Embedding", "gamma", "measured"]
 
 TOGETHER = 8
 """Prompts whose answers are embedded in one call."""
-Progress = Callable[[Tally, int], None]
+Progress = Callable[[Usage, int], None]
 
 
 def gamma(
@@ -76,7 +76,7 @@ def gamma(
     """
     vectors = minilm() if embed is None else embed
     texts = _texts(prompts)
-    tally = Tally(None if price is None else Price(*price), Budget(budget, budget_money))
+    usage = Usage(None if price is None else Price(*price), Budget(budget, budget_money))
     records: list[Record] = []
     with ExitStack() as open_things:
         asked = open_things.enter_context(borrowed(client))
@@ -94,16 +94,16 @@ def gamma(
         )
         kept = None if cache is None else open_things.enter_context(Cache(cache))
         try:
-            for record in measured(asked, texts, recipe, vectors, cache=kept, tally=tally):
+            for record in measured(asked, texts, recipe, vectors, cache=kept, usage=usage):
                 records.append(record)
                 if progress is not None:
-                    progress(tally, len(records))
+                    progress(usage, len(records))
         except BudgetSpent:
             settings = settings.with_facts(stopped="budget")
         except ModelError as problem:
-            problem.partial = assembled(texts, records, settings, tally)
+            problem.partial = assembled(texts, records, settings, usage)
             raise
-    return assembled(texts, records, settings, tally)
+    return assembled(texts, records, settings, usage)
 
 
 def measured(
@@ -113,7 +113,7 @@ def measured(
     embed: Embed,
     *,
     cache: Cache | None = None,
-    tally: Tally | None = None,
+    usage: Usage | None = None,
     together: int = TOGETHER,
 ) -> Iterator[Record]:
     """A record for each prompt, in order, as they are done; any number in flat memory."""
@@ -128,7 +128,7 @@ def measured(
     answers: list[Answer] = []
     done: list[Record] = []
     try:
-        for answer in ask(client, questions(), cache=cache, tally=tally):
+        for answer in ask(client, questions(), cache=cache, usage=usage):
             answers.append(answer)
             prompt, plan = plans[0]
             if len(answers) < len(plan):

@@ -14,7 +14,7 @@ from anharmonic._core.estimate import Estimate
 from anharmonic.errors import SettingsError
 from anharmonic.llm.cache import Cache
 from anharmonic.llm.clients import borrowed
-from anharmonic.llm.dispatch import Budget, BudgetSpent, Tally
+from anharmonic.llm.dispatch import Budget, BudgetSpent, Usage
 from anharmonic.llm.embed import minilm
 from anharmonic.llm.measuring import measured
 from anharmonic.llm.perturb import Kind, perturbed
@@ -99,12 +99,12 @@ def search(
     if way not in WAYS:
         raise SettingsError(f"no way {way!r}: choose {', '.join(WAYS)}")
     recipe = Recipe(perturb, count, 0, unit, seed, parameters)
-    tally = Tally(budget=Budget(budget))
+    usage = Usage(budget=Budget(budget))
     with ExitStack() as open_things:
         # A candidate is a point of its parent's ball, so that its answer is known already.
         kept = open_things.enter_context(Cache(":memory:" if cache is None else cache))
         asked = open_things.enter_context(borrowed(client))
-        walk = _Walk(asked, recipe, embed or minilm(), kept, tally)
+        walk = _Walk(asked, recipe, embed or minilm(), kept, usage)
         path, tried = [walk.begun(prompt)], 0
         try:
             for step, found in enumerate(_steps(walk, way, prompt, steps)):
@@ -113,7 +113,7 @@ def search(
         except BudgetSpent:
             pass
     about = LanguageSettings.record(model=walk.client.name, steps=steps, **recipe.plain())
-    return PromptSearch(way, tuple(path), tried, tally.calls, about)
+    return PromptSearch(way, tuple(path), tried, usage.calls, about)
 
 
 @dataclass(frozen=True)
@@ -122,13 +122,13 @@ class _Walk:
     recipe: Recipe
     embed: Embed
     cache: Cache
-    tally: Tally
+    usage: Usage
 
     def records(self, prompts: Iterable[str], fresh: bool = False) -> list[Record]:
         recipe = replace(self.recipe, seed=self.recipe.seed + FRESH) if fresh else self.recipe
         return list(
             measured(
-                *(self.client, prompts, recipe, self.embed), cache=self.cache, tally=self.tally
+                *(self.client, prompts, recipe, self.embed), cache=self.cache, usage=self.usage
             )
         )
 

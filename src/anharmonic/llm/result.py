@@ -11,7 +11,7 @@ import numpy as np
 from anharmonic._core import tables
 from anharmonic._core.estimate import Estimate
 from anharmonic._core.protocols import Floats
-from anharmonic.llm.dispatch import Tally
+from anharmonic.llm.dispatch import Usage
 from anharmonic.llm.records import Record
 from anharmonic.llm.settings import LanguageSettings
 from anharmonic.llm.statistics import mean_known
@@ -159,24 +159,24 @@ def _clean(text: str) -> str:
 
 
 def assembled(
-    prompts: Sequence[str], records: Sequence[Record], settings: LanguageSettings, tally: Tally
+    prompts: Sequence[str], records: Sequence[Record], settings: LanguageSettings, usage: Usage
 ) -> LanguageScores:
     """Records, the first of as many prompts as were paid for, as one result."""
     measured0 = settings.repeats > 0
     return LanguageScores(
         prompts=tuple(prompts),
-        scores=scores_of("gamma", len(prompts), records, settings, tally.calls),
+        scores=scores_of("gamma", len(prompts), records, settings, usage.calls),
         scores0=(
-            scores_of("gamma0", len(prompts), records, settings, tally.calls) if measured0 else None
+            scores_of("gamma0", len(prompts), records, settings, usage.calls) if measured0 else None
         ),
         records=tuple(records),
-        calls=tally.calls,
-        cached=tally.cached,
-        refused=tally.refused,
-        failed=tally.failed,
-        prompt_tokens=tally.prompt_tokens,
-        answer_tokens=tally.answer_tokens,
-        cost=tally.cost,
+        calls=usage.calls,
+        cached=usage.cached,
+        refused=usage.refused,
+        failed=usage.failed,
+        prompt_tokens=usage.prompt_tokens,
+        answer_tokens=usage.answer_tokens,
+        cost=usage.cost,
     )
 
 

@@ -12,7 +12,7 @@ from typing import IO, Any, NamedTuple
 
 from anharmonic.errors import InputError, SettingsError, first_line
 from anharmonic.llm.cache import Cache
-from anharmonic.llm.dispatch import Tally
+from anharmonic.llm.dispatch import Usage
 from anharmonic.llm.measuring import measured
 from anharmonic.llm.questions import Question
 from anharmonic.llm.recipe import Recipe
@@ -130,7 +130,7 @@ def run(
     embed: Embed,
     *,
     cache: Cache | None = None,
-    tally: Tally | None = None,
+    usage: Usage | None = None,
     retry_errors: bool = False,
     told: Callable[[Step], None] | None = None,
 ) -> None:
@@ -143,7 +143,7 @@ def run(
                 waiting.append(question)
                 yield question.prompt
 
-    for record in measured(client, prompts(), recipe, embed, cache=cache, tally=tally):
+    for record in measured(client, prompts(), recipe, embed, cache=cache, usage=usage):
         question = waiting.popleft()
         file.append(question, record)
         if told is not None:

@@ -217,12 +217,12 @@ def _chunks(sphere: Sphere, directions: int) -> Iterator[Around]:
     for begin in range(0, many, each):
         rows = np.arange(begin, min(begin + each, many))
         asked, _ = neighbourhood(sphere, rows, segments, 1)
-        outputs = answers(sphere.question, asked, rows)
+        outputs = answers(sphere.caller, asked, rows)
         yield Around(
             rows,
             outputs[:, 0],
             outputs[:, 1:],
-            sphere.question.model.kind,
+            sphere.caller.model.kind,
             sphere.radius,
             sphere.region.dimension,
         )

@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike
 
 from anharmonic._core.columns import is_index
 from anharmonic._core.files import read_data, whole_file
+from anharmonic._core.frames import as_table
 from anharmonic._core.protocols import Array, Floats
 from anharmonic._core.reductions import Reduction
 from anharmonic.errors import InputError, OutputError
@@ -188,8 +189,8 @@ def _answers(
     wanted = planned.num_rows
     if isinstance(answers, str | os.PathLike):
         answers = read_data(answers, say)
-    native = nw.from_native(answers, eager_only=True, pass_through=True)
-    if isinstance(native, nw.DataFrame):
+    native = as_table(answers)
+    if native is not None:
         if "query" in native.columns:
             native = native.sort("query")
             numbers = native["query"].to_numpy()

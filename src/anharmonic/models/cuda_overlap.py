@@ -21,12 +21,12 @@ from array_api_compat import is_torch_array
 
 from anharmonic._core.protocols import Array, Kind, Model
 
-__all__ = ["LANES", "Lanes", "Relay"]
+__all__ = ["STREAMS", "StreamPool", "StreamedModel"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-LANES = 2
+STREAMS = 2
 
 
 class Request(NamedTuple):
@@ -39,7 +39,7 @@ class Request(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Lanes:
+class StreamPool:
     """An executor with the builtin `map`'s signature, for models on a CUDA device.
 
     Results come in order; one caller at a time. Without a device there are threads alone. Who
@@ -48,7 +48,7 @@ class Lanes:
     """
 
     device: str | None = None
-    count: int = LANES
+    count: int = STREAMS
     turn: threading.Lock = field(default_factory=threading.Lock)
     requests: SimpleQueue[Request | None] = field(default_factory=SimpleQueue)
     here: threading.local = field(default_factory=threading.local)
@@ -56,7 +56,7 @@ class Lanes:
     def __call__(
         self, function: Callable[[Item], Result], items: Iterable[Item], /
     ) -> Iterator[Result]:
-        self._settle()
+        self._synchronize()
         waiting: deque[Future[Result]] = deque()
         source = iter(items)
         with ThreadPoolExecutor(self.count, initializer=self._enter) as pool:
@@ -79,26 +79,26 @@ class Lanes:
         if not hasattr(self.here, "lane"):
             return model(points)
         reply: Future[tuple[Array, Any]] = Future()
-        self.requests.put(Request(model, points, self._mark(), reply))
+        self.requests.put(Request(model, points, self._record_event(), reply))
         answer, done = reply.result()
-        self._follow(done, answer)
+        self._wait_for(done, answer)
         return answer
 
     def _finished(self, function: Callable[[Item], Result], item: Item) -> Result:
         """The result once the device has it too: others may go on from what was written there."""
         found = function(item)
-        self._settle()
+        self._synchronize()
         return found
 
     def _serve(self, request: Request | None) -> None:
         if request is None:
             return
         try:
-            self._follow(request.ready, request.points)
+            self._wait_for(request.ready, request.points)
             answer = request.model(request.points)
             # A copy, because a model may give the same memory again at its next call.
             kept = answer.clone() if is_torch_array(answer) else answer
-            request.reply.set_result((kept, self._mark()))
+            request.reply.set_result((kept, self._record_event()))
         except BaseException as problem:
             request.reply.set_exception(problem)
             if not isinstance(problem, Exception):
@@ -115,14 +115,14 @@ class Lanes:
 
     def _enter(self) -> None:
         """A lane begins: from now on its thread has a queue of its own on the device."""
-        self.here.lane = True
+        self.here.stream = True
         if self.device is not None:
             import torch
 
             torch.cuda.set_device(self.device)
             torch.cuda.set_stream(torch.cuda.Stream(self.device))  # type: ignore[no-untyped-call]
 
-    def _mark(self) -> Any:
+    def _record_event(self) -> Any:
         """How far the device will have got when it has done what this thread gave it."""
         if self.device is None:
             return None
@@ -130,7 +130,7 @@ class Lanes:
 
         return torch.cuda.current_stream(self.device).record_event()
 
-    def _follow(self, mark: Any, array: Array) -> None:
+    def _wait_for(self, mark: Any, array: Array) -> None:
         """What this thread gives the device from now on, about an array, comes after the mark."""
         if mark is None or not is_torch_array(array) or not array.is_cuda:
             return
@@ -141,7 +141,7 @@ class Lanes:
         # Its memory is not given to others before this queue is done with it as well.
         array.record_stream(mine)
 
-    def _settle(self) -> None:
+    def _synchronize(self) -> None:
         """Wait until the device has done what this thread gave it."""
         if self.device is not None:
             import torch
@@ -150,11 +150,11 @@ class Lanes:
 
 
 @dataclass(frozen=True, eq=False)
-class Relay:
+class StreamedModel:
     """A model that can be asked from any lane."""
 
     model: Model
-    lanes: Lanes
+    streams: StreamPool
 
     @property
     def name(self) -> str:
@@ -176,4 +176,4 @@ class Relay:
         return self.model.place(points)
 
     def __call__(self, points: Array) -> Array:
-        return self.lanes.ask(self.model, points)
+        return self.streams.ask(self.model, points)

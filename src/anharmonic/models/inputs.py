@@ -9,6 +9,7 @@ import narwhals.stable.v1 as nw
 import numpy as np
 
 from anharmonic._core.columns import is_id, is_index, shown
+from anharmonic._core.frames import as_table
 from anharmonic._core.protocols import Array
 from anharmonic.errors import PointsError
 
@@ -50,8 +51,8 @@ class Inputs:
 
     def taken(self, points: Array) -> Array:
         """Points without what the model does not take; arrays as they are."""
-        table = nw.from_native(points, eager_only=True, pass_through=True)
-        if not isinstance(table, nw.DataFrame):
+        table = as_table(points)
+        if table is None:
             return points
         wanted = self.columns(table)
         return points if wanted == table.columns else table.select(wanted).to_native()

@@ -13,9 +13,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
-import narwhals as nw
 import numpy as np
 
+from anharmonic._core.arrays import to_numpy
+from anharmonic._core.frames import as_table
 from anharmonic._core.protocols import Array
 from anharmonic.errors import (
     MissingExtra,
@@ -28,7 +29,6 @@ from anharmonic.errors import (
 from anharmonic.models.answers import Answers, scored
 from anharmonic.models.files import load
 from anharmonic.models.inputs import Inputs
-from anharmonic.models.predictor import on_host
 
 __all__ = ["is_mlflow", "load_mlflow", "mlflow_module", "pyfunc_answers"]
 
@@ -164,7 +164,7 @@ class Pyfunc:
 
         schema = self.model.metadata.get_input_schema()
         try:
-            return self.model.predict(_described(on_host(points), schema))
+            return self.model.predict(_described(to_numpy(points), schema))
         except MlflowException as error:
             raise ModelError(
                 f"MLflow refuses the points ({first_line(error)}): give the columns of the "
@@ -196,8 +196,8 @@ def _table(points: Array, names: list[str]) -> Any:
     """A pandas DataFrame of its own, with the signature's names where the points have none."""
     import pandas
 
-    native = nw.from_native(points, eager_only=True, pass_through=True)
-    if isinstance(native, nw.DataFrame):
+    native = as_table(points)
+    if native is not None:
         return native.to_pandas().copy()
     flat = np.asarray(points).reshape(len(points), -1)
     if flat.shape[1] != len(names):

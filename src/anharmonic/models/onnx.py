@@ -7,16 +7,17 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Final
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from anharmonic._core.arrays import to_numpy
+from anharmonic._core.frames import as_table
 from anharmonic._core.protocols import Array, Kind
 from anharmonic.errors import MissingExtra, NotAModel, PointsError
 from anharmonic.models.answers import Answers, Way, scored
 from anharmonic.models.inputs import Inputs
 from anharmonic.models.outputs import log
-from anharmonic.models.predictor import Chain, on_host
+from anharmonic.models.predictor import Chain
 
 __all__ = ["Graph", "onnx_answers"]
 
@@ -56,7 +57,7 @@ def _placed(points: Array, graph: Graph) -> Array:
     """Points in the precision of the graph's one input, so that none are converted in calls."""
     inputs = graph.session.get_inputs()
     single = len(inputs) == 1 and inputs[0].type in ("tensor(float)", "tensor(double)")
-    array = on_host(points)
+    array = to_numpy(points)
     return array.astype(TYPES[inputs[0].type], copy=False) if single else array
 
 
@@ -125,7 +126,7 @@ class GraphCall:
 
     def __call__(self, points: Array) -> Array:
         session = self.graph.session
-        feed = _feed(session.get_inputs(), on_host(points))
+        feed = _feed(session.get_inputs(), to_numpy(points))
         rows = len(next(iter(feed.values())))
         step = session.get_inputs()[0].shape[:1]
         size = step[0] if step and isinstance(step[0], int) else rows
@@ -143,8 +144,8 @@ def _feed(inputs: list[Any], points: Array) -> dict[str, NDArray[Any]]:
     """Points as the graph's inputs: one array, or one (rows, 1) a column by name."""
     if len(inputs) == 1 and (isinstance(points, np.ndarray) or inputs[0].shape[-1:] != [1]):
         return {inputs[0].name: _cast(np.asarray(points), inputs[0])}
-    frame = nw.from_native(points, eager_only=True, pass_through=True)
-    if not isinstance(frame, nw.DataFrame):
+    frame = as_table(points)
+    if frame is None:
         raise PointsError(
             f"The ONNX graph takes {len(inputs)} inputs ({', '.join(i.name for i in inputs)}): "
             "pass points as a DataFrame with a column for each."

@@ -5,25 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
-from array_api_compat import is_torch_array
-
 from anharmonic._core.protocols import Array, Kind
 from anharmonic.models.inputs import Inputs
 
-__all__ = ["Chain", "Predictor", "as_they_are", "on_host"]
+__all__ = ["Chain", "Predictor", "as_they_are"]
 
 
 def as_they_are(points: Array) -> Array:
     """Leave the points alone."""
     return points
-
-
-def on_host(points: Array) -> Array:
-    """Bring a torch tensor to the host as a numpy array; leave everything else alone."""
-    if not is_torch_array(points):
-        return points
-    return np.asarray(points.detach().cpu().numpy())
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
+from anharmonic._core.arrays import to_numpy
 from anharmonic._core.protocols import Array
 from anharmonic.errors import MissingExtra, RemoteError, SettingsError
 from anharmonic.models.address import Address, parse_address
 from anharmonic.models.answers import Answers, scored
-from anharmonic.models.predictor import on_host
 from anharmonic.models.tensors import decode, encode
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def remote_answers(url: str, timeout: float) -> Answers:
     address = parse_address(url)
     scores, either = Remote(address, timeout, False), Remote(address, timeout, True)
     ways = scored(scores)
-    return Answers(address.model, ways, where=on_host, batch_size=1024, decided=either)
+    return Answers(address.model, ways, where=to_numpy, batch_size=1024, decided=either)
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +53,7 @@ class Remote:
     labels: bool
 
     def __call__(self, points: Array) -> Array:
-        points = on_host(points)
+        points = to_numpy(points)
         body = encode(points, self.inputs, self.address.output)
         response = self._send("POST", self.address.infer, body)
         if not response.is_success:

@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from anharmonic._core.arrays import to_numpy
 from anharmonic._core.protocols import Array, Kind
 from anharmonic.errors import MissingExtra, NotAModel
 from anharmonic.models.answers import Answers, Way
 from anharmonic.models.inputs import inputs_of
 from anharmonic.models.outputs import log
-from anharmonic.models.predictor import Chain, on_host
+from anharmonic.models.predictor import Chain
 
 __all__ = ["Method", "estimator_answers", "known_classes", "sklearn_answers"]
 
@@ -28,7 +29,7 @@ class Method:
     def __call__(self, points: Array) -> Array:
         try:
             ask = getattr(self.estimator, self.method)
-            return ask(_with_names(self.estimator, on_host(points)), **self.options)
+            return ask(_with_names(self.estimator, to_numpy(points)), **self.options)
         except Exception as error:
             if type(error).__name__ == "NotFittedError":
                 raise _unfitted(self.estimator) from error
@@ -70,7 +71,7 @@ def estimator_answers(estimator: object, labels: bool = False) -> Answers:
     else:
         ways["value"] = Method(estimator, "predict")
     known = known_classes(estimator)
-    return Answers(type(estimator).__name__, ways, known, on_host, inputs=inputs_of(estimator))
+    return Answers(type(estimator).__name__, ways, known, to_numpy, inputs=inputs_of(estimator))
 
 
 def known_classes(estimator: object) -> tuple[object, ...] | None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from anharmonic._core.frames import as_table
 from anharmonic._core.protocols import Array
 from anharmonic.errors import PointsError, RemoteError, SettingsError
 
@@ -40,9 +40,9 @@ def encode(points: Array, inputs: Sequence[Json], output: str) -> Json:
     >>> encode(np.array([[1.0, 2.0]]), [], "")["inputs"]
     [{'name': 'input-0', 'shape': [1, 2], 'datatype': 'FP64', 'data': [1.0, 2.0]}]
     """
-    frame = nw.from_native(points, eager_only=True, pass_through=True)
+    frame = as_table(points)
     request: Json = {"outputs": [{"name": output}]} if output else {}
-    if isinstance(frame, nw.DataFrame) and (len(inputs) != 1 or len(frame.columns) == 1):
+    if frame is not None and (len(inputs) != 1 or len(frame.columns) == 1):
         known = {each.get("name"): str(each.get("datatype")) for each in inputs}
         columns = {name: frame[name].to_numpy().reshape(-1, 1) for name in frame.columns}
         tensors = [_tensor(name, known.get(name), column) for name, column in columns.items()]

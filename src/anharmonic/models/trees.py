@@ -9,12 +9,13 @@ from typing import Any, Final
 
 import numpy as np
 
+from anharmonic._core.arrays import to_numpy
 from anharmonic._core.protocols import Array, Kind
 from anharmonic.errors import MissingExtra, NotAModel
 from anharmonic.models.answers import Answers, Way
 from anharmonic.models.inputs import Inputs, inputs_of
 from anharmonic.models.outputs import softmax, two_columns
-from anharmonic.models.predictor import Chain, on_host
+from anharmonic.models.predictor import Chain
 from anharmonic.models.sklearn import Method, estimator_answers, known_classes
 
 __all__ = ["catboost_answers", "lightgbm_answers", "xgboost_answers"]
@@ -39,7 +40,7 @@ def xgboost_answers(model: Any) -> Answers:
     names = tuple(model.feature_names or ())
     inputs = Inputs(names, None if names else model.num_features())
     if not objective.startswith(("binary:", "multi:")):
-        return Answers("Booster", {"value": values}, where=on_host, inputs=inputs)
+        return Answers("Booster", {"value": values}, where=to_numpy, inputs=inputs)
     count = max(2, int(learner["learner_model_param"]["num_class"]))
     probability: Way = Chain((margin, softmax))
     if objective in ("binary:logistic", "multi:softprob"):
@@ -47,7 +48,7 @@ def xgboost_answers(model: Any) -> Answers:
     ways: dict[Kind, Way] = {"probability": probability, "logit": margin}
     if objective == "binary:hinge":  # its margin is no log odds
         ways = {"logit": margin}
-    return Answers("Booster", ways, tuple(range(count)), on_host, inputs=inputs)
+    return Answers("Booster", ways, tuple(range(count)), to_numpy, inputs=inputs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +61,7 @@ class XgboostCall:
     def __call__(self, points: Array) -> Array:
         import xgboost
 
-        points = on_host(points)
+        points = to_numpy(points)
         names = self.booster.feature_names if isinstance(points, np.ndarray) else None
         matrix = xgboost.DMatrix(points, feature_names=names, enable_categorical=True)
         return self.booster.predict(matrix, output_margin=self.margin)
@@ -79,13 +80,13 @@ def lightgbm_answers(model: Any) -> Answers:
     values = Method(model, "predict")
     inputs = Inputs(tuple(model.feature_name()))
     if objective not in ("binary", "multiclass", "multiclassova"):
-        return Answers("Booster", {"value": values}, where=on_host, inputs=inputs)
+        return Answers("Booster", {"value": values}, where=to_numpy, inputs=inputs)
     ways: dict[Kind, Way] = {
         "probability": Chain((values, two_columns)),
         "logit": Method(model, "predict", LIGHTGBM_MARGIN),
     }
     classes = tuple(range(max(2, description["num_class"])))
-    return Answers("Booster", ways, classes, on_host, inputs=inputs)
+    return Answers("Booster", ways, classes, to_numpy, inputs=inputs)
 
 
 def catboost_answers(model: Any) -> Answers:
@@ -101,13 +102,13 @@ def catboost_answers(model: Any) -> Answers:
     classes, inputs = known_classes(model), inputs_of(model)
     name = type(model).__name__
     if classes is None:
-        return Answers(name, {"value": Method(model, "predict")}, where=on_host, inputs=inputs)
+        return Answers(name, {"value": Method(model, "predict")}, where=to_numpy, inputs=inputs)
     ways: dict[Kind, Way] = {
         "probability": Method(model, "predict", {"prediction_type": "Probability"}),
         "logit": Method(model, "predict", CATBOOST_MARGIN),
         "label": Method(model, "predict", {"prediction_type": "Class"}),
     }
-    return Answers(name, ways, classes, on_host, inputs=inputs)
+    return Answers(name, ways, classes, to_numpy, inputs=inputs)
 
 
 def _estimator(model: Any, margin: Mapping[str, object]) -> Answers:

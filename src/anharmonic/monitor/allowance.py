@@ -42,7 +42,7 @@ class Allowance:
         """Why a row was not scored, in a word."""
         return "sampled out" if self.kind == "fraction" else "budget"
 
-    def allowed(self, rows: Integers, queries_a_row: int) -> NDArray[np.bool_]:
+    def allowed(self, rows: Integers, queries_per_row: int) -> NDArray[np.bool_]:
         """Which rows to score now."""
         if self.kind == "fraction":
             draw = Draw(self.seed, rows, np.zeros(len(rows), dtype=np.int64), np.empty(0))
@@ -52,8 +52,8 @@ class Allowance:
         self._left = min(self.rate, self._left + self.rate * (now - self._last))
         self._last = now
         if self.kind == "queries":
-            most = int(self._left // queries_a_row)
-            self._left -= min(most, len(rows)) * queries_a_row
+            most = int(self._left // queries_per_row)
+            self._left -= min(most, len(rows)) * queries_per_row
         elif self._seconds_a_row is None:
             most = 1
         else:

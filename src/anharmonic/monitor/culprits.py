@@ -18,7 +18,7 @@ from anharmonic.monitor.channels import Channel
 from anharmonic.monitor.detector import Evidence
 from anharmonic.monitor.recent_points import Memory, Recalled
 from anharmonic.monitor.rows import count_of, taken
-from anharmonic.monitor.scorer import Sight, Watched
+from anharmonic.monitor.scorer import Scorer, Watched
 
 __all__ = ["Culprits", "FeatureShare", "culprits_of", "usual_shares"]
 
@@ -71,7 +71,7 @@ def culprits_of(
     memory: Memory,
     place: int,
     count: int,
-    sight: Sight | None,
+    scorer: Scorer | None,
     usual: tuple[Estimate, ...],
 ) -> Culprits:
     """Rank what is remembered since the estimated change."""
@@ -90,7 +90,7 @@ def culprits_of(
     if found.segments is not None:
         for name in np.unique(found.segments).tolist():
             segments[name] = float(shares[found.segments == name].sum())
-    features, queries = _features(sight, found.some(order[:ASKED]), usual)
+    features, queries = _features(scorer, found.some(order[:ASKED]), usual)
     worst = order[:count]
     return Culprits(
         alarm,
@@ -105,43 +105,43 @@ def culprits_of(
 
 
 def usual_shares(
-    sight: Sight, reference: Any, watch: dict[str, Watched], seed: int
+    scorer: Scorer, reference: Any, watch: dict[str, Watched], seed: int
 ) -> tuple[tuple[Estimate, ...], int]:
     """Each feature's mean bend in the reference, and the queries that took."""
-    if "gamma" not in watch.values() or not _explainable(sight):
+    if "gamma" not in watch.values() or not _explainable(scorer):
         return (), 0
     count = count_of(reference)
     few = np.sort(generator(seed, 73).permutation(count)[:ASKED])
-    return _bends(sight, [taken(reference, few)])
+    return _bends(scorer, [taken(reference, few)])
 
 
-def _explainable(sight: Sight) -> bool:
-    shareable = not callable(sight.reduction) and sight.reduction != "angle"
-    return shareable and len(sight.columns) <= MOST_FEATURES
+def _explainable(scorer: Scorer) -> bool:
+    shareable = not callable(scorer.reduction) and scorer.reduction != "angle"
+    return shareable and len(scorer.columns) <= MOST_FEATURES
 
 
 def _features(
-    sight: Sight | None, worst: Recalled, usual: tuple[Estimate, ...]
+    scorer: Scorer | None, worst: Recalled, usual: tuple[Estimate, ...]
 ) -> tuple[tuple[FeatureShare, ...], int]:
     points = [point for point in worst.points() if point is not None]
-    if sight is None or not usual or not points:
+    if scorer is None or not usual or not points:
         return (), 0
-    now, queries = _bends(sight, points)
-    shares = [FeatureShare(*each) for each in zip(sight.columns, now, usual, strict=True)]
+    now, queries = _bends(scorer, points)
+    shares = [FeatureShare(*each) for each in zip(scorer.columns, now, usual, strict=True)]
     return tuple(sorted(shares, key=lambda share: -share.growth)), queries
 
 
-def _bends(sight: Sight, batches: list[Any]) -> tuple[tuple[Estimate, ...], int]:
+def _bends(scorer: Scorer, batches: list[Any]) -> tuple[tuple[Estimate, ...], int]:
     """The mean size of each feature's second difference over some points."""
     found = [
         contributions(
-            sight.model,
-            sight.region(batch),
-            radius=sight.radius,
-            scale=sight.units,
-            reduction=sight.reduction,
-            bounds=sight.bounds,
-            batch_size=sight.batch_size,
+            scorer.model,
+            scorer.region(batch),
+            radius=scorer.radius,
+            scale=scorer.units,
+            reduction=scorer.reduction,
+            bounds=scorer.bounds,
+            batch_size=scorer.batch_size,
         )
         for batch in batches
     ]

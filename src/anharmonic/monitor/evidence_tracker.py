@@ -20,7 +20,7 @@ from anharmonic.monitor.dependence import FEWEST
 from anharmonic.monitor.detector import Evidence
 from anharmonic.monitor.recent_points import Memory
 
-__all__ = ["Weighing", "errors_of", "fitted_channels"]
+__all__ = ["EvidenceTracker", "errors_of", "fitted_channels"]
 
 EARLY = 1000
 """Rows within which an alarm about all that came so far says something about the reference."""
@@ -31,7 +31,7 @@ BEGINNING = (
 Reasons = Sequence[str] | NDArray[Any] | None
 
 
-class Weighing:
+class EvidenceTracker:
     """Counts, evidence and alarms of a stream: a function of its scores and segments alone."""
 
     def __init__(self, channels: Channels, rate: float, memory: int, suspicion: str = "") -> None:

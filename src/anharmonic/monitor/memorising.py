@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from anharmonic._core.arrays import to_numpy64
 from anharmonic._core.protocols import Floats
 from anharmonic._core.randomness import generator
 from anharmonic.monitor.rows import count_of, taken
-from anharmonic.monitor.scorer import Sight, Watched
-from anharmonic.regions import Region, host
+from anharmonic.monitor.scorer import Scorer, Watched
+from anharmonic.regions import Region
 
 __all__ = ["memorised", "spikes"]
 
@@ -26,7 +27,7 @@ standard errors more, from which on it looks memorised: see benchmarks.memorisin
 
 
 def memorised(
-    sight: Sight, reference: Any, watch: dict[str, Watched], seed: int = 0
+    scorer: Scorer, reference: Any, watch: dict[str, Watched], seed: int = 0
 ) -> tuple[str, int]:
     """Words on a reference that looks like training data, or none, and the queries it took.
 
@@ -35,11 +36,11 @@ def memorised(
     if all(callable(each) for each in watch.values()):
         return "", 0
     few = np.sort(generator(seed, 76).permutation(count_of(reference))[:ASKED])
-    region = sight.region(taken(reference, few))
-    at = sight.gamma_of(region)
-    beside = sight.gamma_of(_aside(region, sight, seed))
+    region = scorer.region(taken(reference, few))
+    at = scorer.gamma_of(region)
+    beside = scorer.gamma_of(_aside(region, scorer, seed))
     ratio, errors = spikes(at, beside)
-    queries = 2 * len(few) * sight.queries("gamma")
+    queries = 2 * len(few) * scorer.queries("gamma")
     if ratio < RATIO or errors < ERRORS:
         return "", queries
     return (
@@ -57,13 +58,13 @@ def spikes(at: Floats, beside: Floats) -> tuple[float, float]:
     return float(at.mean() / max(beside.mean(), 1e-12)), float(gap.mean() / error)
 
 
-def _aside(region: Region, sight: Sight, seed: int) -> Region:
+def _aside(region: Region, scorer: Scorer, seed: int) -> Region:
     """Each row a radius towards another of them, or half the way: as near to data as it was."""
-    values = np.asarray(host(region.values), dtype=np.float64)
+    values = np.asarray(to_numpy64(region.values), dtype=np.float64)
     others = np.roll(values[(order := generator(seed, 77).permutation(len(values)))], 1, axis=0)
     away = np.empty_like(values)
     away[order] = others
     away -= values
-    lengths = np.linalg.norm(away / np.asarray(sight.units), axis=1, keepdims=True)
-    share = np.minimum(0.5, sight.radius / np.maximum(lengths, 1e-12))
+    lengths = np.linalg.norm(away / np.asarray(scorer.units), axis=1, keepdims=True)
+    share = np.minimum(0.5, scorer.radius / np.maximum(lengths, 1e-12))
     return replace(region, values=values + share * away)

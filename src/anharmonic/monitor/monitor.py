@@ -22,7 +22,7 @@ from anharmonic.monitor.alarms import Alarm, Observation, points_per_alarm
 from anharmonic.monitor.allowance import Allowance
 from anharmonic.monitor.channels import Channel, DetectorFactory
 from anharmonic.monitor.culprits import Culprits, culprits_of, usual_shares
-from anharmonic.monitor.evidence_tracker import Weighing, fitted_channels
+from anharmonic.monitor.evidence_tracker import EvidenceTracker, fitted_channels
 from anharmonic.monitor.memorising import memorised
 from anharmonic.monitor.monitor_settings import MonitorSettings
 from anharmonic.monitor.rows import (
@@ -33,7 +33,7 @@ from anharmonic.monitor.rows import (
     taken,
     unusable,
 )
-from anharmonic.monitor.scorer import Sight, Watch, Watched, chosen_watch, settled
+from anharmonic.monitor.scorer import Scorer, Watch, Watched, chosen_watch, settled
 from anharmonic.monitor.windows import WindowArguments, Windows, windows_of
 
 __all__ = ["Monitor"]
@@ -41,7 +41,7 @@ __all__ = ["Monitor"]
 Reasons = Sequence[str] | NDArray[Any] | None
 
 
-class Monitor(Weighing):
+class Monitor(EvidenceTracker):
     """Watches what a model does on a stream of points; labels are never needed.
 
     - `reference`: points from a quiet time, in their own order if they have one. Not those that
@@ -109,7 +109,7 @@ class Monitor(Weighing):
             raise SettingsError("give the points of a quiet time once, as quiet= or as reference")
         reference = quiet if reference is None else reference
         rate, watched = points_per_alarm(false_alarms), chosen_watch(watch)
-        sight, spent = settled(
+        scorer, spent = settled(
             model,
             reference,
             moving=moving,
@@ -122,15 +122,15 @@ class Monitor(Weighing):
             batch_size=batch_size,
             seed=seed,
         )
-        usual, cost = usual_shares(sight, reference, watched, seed)
-        scores = {name: sight.measured(each, reference) for name, each in watched.items()}
-        each = sum(sight.queries(thing) for thing in watched.values())
-        suspicion, looked = memorised(sight, reference, watched, seed)
+        usual, cost = usual_shares(scorer, reference, watched, seed)
+        scores = {name: scorer.measure(each, reference) for name, each in watched.items()}
+        each = sum(scorer.queries(thing) for thing in watched.values())
+        suspicion, looked = memorised(scorer, reference, watched, seed)
         if suspicion:
             warnings.warn(suspicion, stacklevel=2)
         labels = segments_of(reference, segment)
         self._assemble(
-            sight=sight,
+            scorer=scorer,
             watch=watched,
             reference=scores,
             channels=fitted_channels(
@@ -149,7 +149,7 @@ class Monitor(Weighing):
     def _assemble(
         self,
         *,
-        sight: Sight,
+        scorer: Scorer,
         watch: dict[str, Watched],
         reference: dict[str, Floats],
         channels: dict[tuple[str, str | None], Channel],
@@ -164,45 +164,48 @@ class Monitor(Weighing):
     ) -> None:
         """All that does not change as the stream goes by, and an empty stream."""
         super().__init__(channels, rate, memory, suspicion)
-        self.sight, self.watch, self.reference = sight, watch, reference
+        self.scorer, self.watch, self.reference = scorer, watch, reference
         self.segment, self.score, self.seed = segment, score, seed
         self.usual_shares, self.fit_queries = usual_shares, fit_queries
         self._allowance = Allowance(score, seed)
 
     @property
-    def queries_a_row(self) -> int:
+    def queries_per_row(self) -> int:
         """Model queries that scoring one row costs."""
-        return sum(self.sight.queries(each) for each in self.watch.values())
+        return sum(self.scorer.queries(each) for each in self.watch.values())
 
     @property
     def queries(self) -> int:
         """Model queries so far, those for the reference included."""
-        return self.fit_queries + self.scored * self.queries_a_row
+        return self.fit_queries + self.scored * self.queries_per_row
 
-    def measured(self, points: Any) -> dict[str, Floats]:
+    def measure(self, points: Any) -> dict[str, Floats]:
         """Scores (rows,) of everything watched: a function of the points alone."""
-        rows = rows_of(points, self.sight.shape)
-        return {name: self.sight.measured(each, rows) for name, each in self.watch.items()}
+        rows = rows_of(points, self.scorer.shape)
+        return {name: self.scorer.measure(each, rows) for name, each in self.watch.items()}
+
+    measured = measure
+    """The name of `measure` in 0.1.0."""
 
     def update(self, points: Any, segments: Any = None) -> Observation:
         """Score one point or many and weigh the evidence."""
-        rows = rows_of(points, self.sight.shape)
+        rows = rows_of(points, self.scorer.shape)
         scores, reasons = self.considered(rows)
         labels = segments_of(rows, self.segment) if segments is None else segments
         return self.observed(rows, scores, segments=labels, reasons=reasons)
 
     def considered(self, points: Any) -> tuple[dict[str, Floats], NDArray[np.str_]]:
         """Scores of the next rows as far as the allowance goes, and why others have none."""
-        rows = rows_of(points, self.sight.shape)
+        rows = rows_of(points, self.scorer.shape)
         numbers = self.seen + np.arange(count_of(rows))
-        bad = unusable(rows, self.sight.columns)
-        allowed = self._allowance.allowed(numbers, max(1, self.queries_a_row))
+        bad = unusable(rows, self.scorer.columns)
+        allowed = self._allowance.allowed(numbers, max(1, self.queries_per_row))
         reasons = np.where(bad, "not finite", np.where(allowed, "", self._allowance.reason))
         chosen = np.flatnonzero(reasons == "")
         scores = {name: np.full(len(numbers), np.nan) for name in self.watch}
         if len(chosen):
             begun = time.perf_counter()
-            for name, values in self.measured(taken(rows, chosen)).items():
+            for name, values in self.measure(taken(rows, chosen)).items():
                 scores[name][chosen] = values
             self._allowance.spent(len(chosen), time.perf_counter() - begun)
         return scores, reasons
@@ -223,7 +226,7 @@ class Monitor(Weighing):
             self._memory,
             list(self.watch).index(chosen.watched),
             count,
-            self.sight if self.watch[chosen.watched] == "gamma" else None,
+            self.scorer if self.watch[chosen.watched] == "gamma" else None,
             self.usual_shares,
         )
 
@@ -240,15 +243,15 @@ class Monitor(Weighing):
     @property
     def settings(self) -> MonitorSettings:
         """How points are scored and watched."""
-        sight = self.sight
+        scorer = self.scorer
         return MonitorSettings(
-            model=sight.model.name,
+            model=scorer.model.name,
             watch=tuple(self.watch),
-            radius=sight.radius,
-            scale=tuple(sight.units),
-            columns=tuple(sight.columns),
-            ball=sight.ball.name,
-            queries_per_row=self.queries_a_row,
+            radius=scorer.radius,
+            scale=tuple(scorer.units),
+            columns=tuple(scorer.columns),
+            ball=scorer.ball.name,
+            queries_per_row=self.queries_per_row,
             reference=len(next(iter(self.reference.values()))),
             score=self.score,
             segments=tuple(self.segments),
@@ -284,7 +287,7 @@ class Monitor(Weighing):
             "scored": f"{self.scored:,} of {self.seen:,} points",
             "alarms": "; ".join(str(each) for each in self.alarms) or "none",
             "reference": f"{self.settings.reference:,} points",
-            "radius": f"{self.sight.radius:.4g}",
+            "radius": f"{self.scorer.radius:.4g}",
             "queries": f"{self.queries:,}",
         }
         return tables.facts(cells)

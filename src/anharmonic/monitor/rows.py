@@ -9,9 +9,10 @@ import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from anharmonic._core.arrays import to_numpy64
+from anharmonic._core.frames import as_table
 from anharmonic._core.protocols import Integers
 from anharmonic.errors import PointsError, SettingsError
-from anharmonic.regions import host
 
 __all__ = ["Segmenting", "count_of", "rows_of", "segments_of", "taken", "unusable"]
 
@@ -21,7 +22,7 @@ Segmenting = str | int | Callable[[Any], Any] | None
 
 def rows_of(points: Any, shape: tuple[int, ...]) -> Any:
     """Points as rows; a single one, of the shape that the reference's have, becomes a row."""
-    if isinstance(nw.from_native(points, eager_only=True, pass_through=True), nw.DataFrame):
+    if as_table(points) is not None:
         return points
     array = points if hasattr(points, "ndim") else np.asarray(points)
     return array[None] if array.ndim == len(shape) else array
@@ -34,22 +35,22 @@ def count_of(points: Any) -> int:
 
 def taken(points: Any, rows: Integers) -> Any:
     """Some of the rows."""
-    table = nw.from_native(points, eager_only=True, pass_through=True)
-    if isinstance(table, nw.DataFrame):
+    table = as_table(points)
+    if table is not None:
         return nw.maybe_reset_index(table[rows.tolist()]).to_native()
     return points[rows.tolist()]
 
 
 def unusable(points: Any, columns: tuple[str, ...]) -> NDArray[np.bool_]:
     """Which rows hold NaN or infinity where the model is moved along."""
-    table = nw.from_native(points, eager_only=True, pass_through=True)
-    if isinstance(table, nw.DataFrame):
+    table = as_table(points)
+    if table is not None:
         missing = [name for name in columns if name not in table.columns]
         if missing:
             raise PointsError(f"no column {', '.join(missing)}: give the reference's columns")
         values = table.select(columns).to_numpy()
         return np.asarray(~np.isfinite(np.asarray(values, dtype=np.float64)).all(axis=1))
-    flat = host(points).reshape(count_of(points), -1)
+    flat = to_numpy64(points).reshape(count_of(points), -1)
     return np.asarray(~np.isfinite(flat).all(axis=1))
 
 
@@ -60,15 +61,15 @@ def segments_of(points: Any, rule: Segmenting) -> NDArray[np.str_] | None:
     if callable(rule):
         labels = np.asarray(rule(points))
     else:
-        table = nw.from_native(points, eager_only=True, pass_through=True)
-        if isinstance(table, nw.DataFrame):
+        table = as_table(points)
+        if table is not None:
             if str(rule) not in table.columns:
                 raise SettingsError(
                     f"segment {rule!r} is no column: there are {', '.join(table.columns)}"
                 )
             labels = table[str(rule)].to_numpy()
         else:
-            labels = host(points)[:, int(rule)]
+            labels = to_numpy64(points)[:, int(rule)]
     if labels.shape != (count_of(points),):
         raise SettingsError("segment= must give one label for each point")
     return labels.astype(str)

@@ -7,7 +7,7 @@ batch, and the stream's scores are to the reference's as its points are to the r
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -16,16 +16,17 @@ from anharmonic import balls, models
 from anharmonic._core.margins import by_class, labels_of, margins_of, of_classes, probabilities_of
 from anharmonic._core.protocols import Ball, Floats, Model
 from anharmonic._core.randomness import generator
-from anharmonic._core.reductions import Reduction
+from anharmonic._core.reductions import Reduction, chosen_reduction
 from anharmonic.errors import OutputError, PointsError, SettingsError
-from anharmonic.measures.gamma.measure import gamma
-from anharmonic.measures.setup.batching import answers, question_about
-from anharmonic.measures.setup.sphere import placed
+from anharmonic.measures.gamma.measure import check_room, gamma, gamma_once
+from anharmonic.measures.setup.batching import answers, caller_for
+from anharmonic.measures.setup.settling import Setup, settle
+from anharmonic.measures.setup.sphere import Sphere, rows_on_device
 from anharmonic.measures.stability import nstep_robustness
 from anharmonic.regions import Region
 from anharmonic.regions import points as as_points
 
-__all__ = ["STEPS", "Sight", "Watch", "Watched", "chosen_watch", "settled"]
+__all__ = ["STEPS", "Scorer", "Watch", "Watched", "chosen_watch", "settled"]
 
 Watched = str | Callable[[Any], Any]
 """One of `NAMES`, or a function from points to numbers."""
@@ -39,7 +40,7 @@ PROBED = 256
 
 
 @dataclass(frozen=True)
-class Sight:
+class Scorer:
     """How the model is looked at: in which directions, how far, in which units."""
 
     model: Model
@@ -53,12 +54,13 @@ class Sight:
     bounds: Any = None
     batch_size: int | None = None
     output: Any = None
+    _settled: list[Setup] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def region(self, points: Any) -> Region:
         """Points with the reference's columns moving."""
         return as_points(points, self.columns if self.still else None)
 
-    def measured(self, watched: Watched, points: Any) -> Floats:
+    def measure(self, watched: Watched, points: Any) -> Floats:
         """Values (rows,) of one thing."""
         if callable(watched):
             values = np.asarray(watched(points), dtype=np.float64)
@@ -80,21 +82,29 @@ class Sight:
 
     def gamma_of(self, region: Region) -> Floats:
         """Gamma (rows,) on the ball that was drawn; what is rounding counts as 0."""
-        scores = gamma(
-            self.model,
-            region,
-            radius=self.radius,
-            ball=self.ball,
-            rotations=0,
-            reduction=self.reduction,
-            scale=self.units,
-            bounds=self.bounds,
-            noise="ignore",
-            batch_size=self.batch_size,
-        )
+        setup = self._setup_at(region)
+        reduction = chosen_reduction(self.reduction, self.model.kind)
+        sphere = Sphere.of(setup, self.ball, reduction)
+        check_room(sphere)
+        scores = gamma_once(sphere)
         outputs = scores.outputs.reshape(len(scores), -1)
         size = np.abs(outputs).max(axis=1)
         return np.where(scores.values > ROUNDING * size, scores.values, 0.0)
+
+    def _setup_at(self, region: Region) -> Setup:
+        """The setup, settled with the first rows and moved to all later ones."""
+        if not self._settled:
+            first = settle(
+                self.model,
+                region,
+                radius=self.radius,
+                scale=self.units,
+                bounds=self.bounds,
+                batch_size=self.batch_size,
+            )
+            self._settled.append(first)
+            return first
+        return self._settled[0].at(region)
 
     def _flip(self, region: Region) -> Floats:
         return nstep_robustness(
@@ -111,11 +121,11 @@ class Sight:
         ).values
 
     def _sureness(self, region: Region, watched: str) -> Floats:
-        question, chunk = question_about(self.model, region, self.batch_size)
+        caller, chunk = caller_for(self.model, region, self.batch_size)
         rows = np.arange(len(region))
         parts = [rows[start : start + chunk] for start in range(0, len(rows), chunk)]
         outputs = np.concatenate(
-            [answers(question, placed(question, few)[:, None, :], few)[:, 0] for few in parts]
+            [answers(caller, rows_on_device(caller, few)[:, None, :], few)[:, 0] for few in parts]
         )
         each = by_class(outputs, self.model.kind)
         if watched == "margin":
@@ -136,7 +146,7 @@ def settled(
     bounds: Any,
     batch_size: int | None,
     seed: int,
-) -> tuple[Sight, int]:
+) -> tuple[Scorer, int]:
     """Units, radius and ball from the reference, and what it cost to find them."""
     asked = models.as_model(model, output=output)
     if isinstance(reference, Region):
@@ -157,7 +167,7 @@ def settled(
         seed=seed,
     )
     found = known.settings
-    sight = Sight(
+    scorer = Scorer(
         model=asked,
         columns=tuple(found.columns),
         shape=region.shape,
@@ -170,7 +180,7 @@ def settled(
         batch_size=batch_size,
         output=output,
     )
-    return sight, known.queries
+    return scorer, known.queries
 
 
 def _drawn(name: str, dimension: int, directions: int, seed: int) -> Ball:

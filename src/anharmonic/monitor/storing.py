@@ -18,7 +18,7 @@ from anharmonic.monitor.channels import Channels
 from anharmonic.monitor.dependence import dependence_of, why_no_promise
 from anharmonic.monitor.detector import Evidence
 from anharmonic.monitor.packing import FORMAT, own, read, written
-from anharmonic.monitor.scorer import Sight, Watch, Watched, chosen_watch
+from anharmonic.monitor.scorer import Scorer, Watch, Watched, chosen_watch
 
 if TYPE_CHECKING:
     from anharmonic.monitor.monitor import Monitor
@@ -30,8 +30,8 @@ BETS = ("clips", "thresholds", "bounds", "stakes", "weights")
 
 def save(monitor: Monitor, path: str | os.PathLike[str], memory: int) -> Path:
     """Everything but the model, the memory of points and functions of the user's own."""
-    sight = monitor.sight
-    if any(callable(each) for each in (sight.reduction, sight.output, monitor.segment)):
+    scorer = monitor.scorer
+    if any(callable(each) for each in (scorer.reduction, scorer.output, monitor.segment)):
         raise SettingsError(
             "an output, reduction or segment that is a function cannot be saved: name it"
         )
@@ -43,7 +43,7 @@ def save(monitor: Monitor, path: str | os.PathLike[str], memory: int) -> Path:
         for way, bets in enumerate(own(channel).bets):
             for part in BETS:
                 arrays[f"{place}.{way}.{part}"] = getattr(bets, part)
-    ball = sight.ball
+    ball = scorer.ball
     assert isinstance(ball, balls.Directions)
     arrays["ball"] = ball.vectors()[:: 2 if ball.paired else 1]
     about = {"format": FORMAT, "memory": memory, **_settings(monitor, ball)}
@@ -53,7 +53,7 @@ def save(monitor: Monitor, path: str | os.PathLike[str], memory: int) -> Path:
 
 
 def _settings(monitor: Monitor, ball: balls.Directions) -> dict[str, Any]:
-    sight = monitor.sight
+    scorer = monitor.scorer
     return {
         "rate": monitor.rate,
         "seed": monitor.seed,
@@ -65,15 +65,15 @@ def _settings(monitor: Monitor, ball: balls.Directions) -> dict[str, Any]:
         "watch": {name: None if callable(it) else it for name, it in monitor.watch.items()},
         "ball": {"name": ball.name, "paired": ball.paired},
         "sight": {
-            "columns": list(sight.columns),
-            "shape": list(sight.shape),
-            "still": sight.still,
-            "radius": sight.radius,
-            "units": list(sight.units),
-            "reduction": sight.reduction,
-            "bounds": None if sight.bounds is None else np.asarray(sight.bounds).tolist(),
-            "batch_size": sight.batch_size,
-            "output": sight.output,
+            "columns": list(scorer.columns),
+            "shape": list(scorer.shape),
+            "still": scorer.still,
+            "radius": scorer.radius,
+            "units": list(scorer.units),
+            "reduction": scorer.reduction,
+            "bounds": None if scorer.bounds is None else np.asarray(scorer.bounds).tolist(),
+            "batch_size": scorer.batch_size,
+            "output": scorer.output,
         },
         "channels": [
             {
@@ -91,7 +91,7 @@ def _settings(monitor: Monitor, ball: balls.Directions) -> dict[str, Any]:
 class Parts(TypedDict):
     """What a monitor is assembled from."""
 
-    sight: Sight
+    scorer: Scorer
     watch: dict[str, Watched]
     reference: dict[str, Floats]
     channels: Channels
@@ -126,7 +126,7 @@ def load(path: str | os.PathLike[str], model: Any, watch: Watch | None) -> tuple
             unpromised = why_no_promise(dependence_of(scores), len(scores), each["block"])
         channels[watched, segment] = Evidence.of(bets, each["rate"], each["block"], unpromised)
     parts: Parts = {
-        "sight": _sight(about, arrays, model),
+        "scorer": _scorer(about, arrays, model),
         "watch": things,
         "reference": {name: arrays[f"reference.{name}"] for name in things},
         "channels": channels,
@@ -152,11 +152,11 @@ def _watched(saved: dict[str, Any], given: Watch | None) -> dict[str, Watched]:
     return {name: named[name] if each is None else each for name, each in saved.items()}
 
 
-def _sight(about: dict[str, Any], arrays: dict[str, Any], model: Any) -> Sight:
+def _scorer(about: dict[str, Any], arrays: dict[str, Any], model: Any) -> Scorer:
     known = about["sight"]
     fixed = balls.fixed(arrays["ball"], about["ball"]["name"])
     paired = about["ball"]["paired"]
-    return Sight(
+    return Scorer(
         model=models.as_model(model, output=known["output"]),
         columns=tuple(known["columns"]),
         shape=tuple(known["shape"]),

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from anharmonic._core.arrays import to_numpy64
 from anharmonic._core.protocols import Floats, Integers
 from anharmonic._core.randomness import generator
 from anharmonic.errors import SettingsError
@@ -13,7 +14,7 @@ from anharmonic.measures.baselines import fragility
 from anharmonic.plots.maps import colour_top, colours
 from anharmonic.plots.named import Several, measured_region, named
 from anharmonic.plots.style import blank, finished, graph_objects, short
-from anharmonic.regions import Region, host
+from anharmonic.regions import Region
 from anharmonic.scores import Scores
 
 __all__ = ["FEWEST", "projection"]
@@ -78,7 +79,7 @@ def _some(many: int, count: int, seed: int) -> Integers:
 
 def _places(region: Region, shown: Integers, picked: Integers) -> tuple[Floats, tuple[str, str]]:
     """Coordinates (shown, 2), and what the axes are."""
-    values = host(region.values[shown.tolist()])
+    values = to_numpy64(region.values[shown.tolist()])
     if region.dimension == 1:
         raise SettingsError("one feature has no projection: plot gamma against it instead")
     if len(picked) < FEWEST:
@@ -87,7 +88,7 @@ def _places(region: Region, shown: Integers, picked: Integers) -> tuple[Floats, 
         )
     if region.dimension == 2:
         return values, (region.columns[0], region.columns[1])
-    known = host(region.values[picked.tolist()])
+    known = to_numpy64(region.values[picked.tolist()])
     centre, spread = known.mean(axis=0), known.std(axis=0)
     spread = np.where(spread > 0, spread, 1.0)
     _, sizes, axes = np.linalg.svd((known - centre) / spread, full_matrices=False)

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from anharmonic._core.arrays import to_numpy64
 from anharmonic._core.protocols import Floats, Integers
 from anharmonic.errors import SettingsError
 from anharmonic.plots.named import Several, decisions, named
@@ -19,7 +20,7 @@ from anharmonic.plots.style import (
     short,
     text,
 )
-from anharmonic.regions import Region, as_region, host
+from anharmonic.regions import Region, as_region
 from anharmonic.scores import Scores
 
 __all__ = ["colour_top", "colours", "decision_regions"]
@@ -117,7 +118,7 @@ def _coarse(raster: Raster) -> str:
 
 
 def _raster(region: Region, models: dict[str, Scores]) -> Raster:
-    values = host(region.values)
+    values = to_numpy64(region.values)
     if region.kind != "grid" or values.shape[1] != 2:
         raise SettingsError(
             "decision regions are drawn over a grid of two features: measure on "

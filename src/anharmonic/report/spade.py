@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from anharmonic._core.arrays import to_numpy64
 from anharmonic._core.estimate import Estimate
 from anharmonic._core.extras import require
 from anharmonic._core.files import whole_file
@@ -19,7 +20,7 @@ from anharmonic.measures.spectral.result import SpadeSettings, guide
 from anharmonic.plots.images import is_image, png
 from anharmonic.plots.points import features_at
 from anharmonic.plots.spade import node_distribution, top_eigenvalues, worst_edge
-from anharmonic.regions import Region, as_region, host
+from anharmonic.regions import Region, as_region
 from anharmonic.report.figures import section_of
 from anharmonic.report.rendering import rendered
 from anharmonic.report.tables import shown
@@ -122,7 +123,7 @@ class _Viewer:
     ) -> None:
         self.scores, self.shape = scores, shape
         self.region: Region | None = None if points is None else as_region(points)
-        self.outputs = None if outputs is None else host(np.asarray(outputs))
+        self.outputs = None if outputs is None else to_numpy64(np.asarray(outputs))
         self.median = float(np.nanmedian(scores.values))
         for each in (self.region, self.outputs):
             if each is not None and len(each) != len(scores):
@@ -138,7 +139,7 @@ class _Viewer:
                 f"points of {self.region.dimension:,} values are no images of shape {shape}: give "
                 "(height, width), with 1 or 3 channels before or after"
             )
-        values: Floats = host(self.region.values)
+        values: Floats = to_numpy64(self.region.values)
         self.low, self.high = float(values.min()), float(values.max())
 
     def fragile(self, row: int) -> Fragile:
@@ -155,7 +156,7 @@ class _Viewer:
     def seen(self, row: int) -> Seen:
         image, features = "", []
         if self.shape is not None and self.region is not None:
-            image = png(host(self.region.values[row]), self.shape, self.low, self.high)
+            image = png(to_numpy64(self.region.values[row]), self.shape, self.low, self.high)
         elif self.region is not None:
             features = features_at(self.region, row)
         return Seen(row, image, self._answer(row), features)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from anharmonic._core.arrays import to_numpy
 from anharmonic._core.protocols import Draw
 from anharmonic._core.randomness import normals, phases
 from anharmonic._core.statistics import Rate
@@ -54,7 +55,7 @@ class Attack:
             raise SettingsError(f"PGD moves in balls of norm 2 or inf, not {self.norm}")
         if min(self.steps, self.restarts, self.batch_size) < 1:
             raise SettingsError("steps, restarts and batch_size are counts: give at least 1")
-        if not (np.asarray(_on_host(self.radius)) >= 0).all():
+        if not (np.asarray(to_numpy(self.radius)) >= 0).all():
             raise SettingsError(f"a radius is at least 0, got {self.radius}")
 
     @property
@@ -76,7 +77,7 @@ class Attack:
         import torch
 
         points, labels = placed_on(points, module), torch.as_tensor(labels)
-        numbers = np.arange(len(points)) if rows is None else np.asarray(_on_host(rows))
+        numbers = np.arange(len(points)) if rows is None else np.asarray(to_numpy(rows))
         radii = torch.as_tensor(self.radius, dtype=points.dtype, device=points.device)
         if radii.ndim and radii.shape != (len(points),):
             raise SettingsError(
@@ -121,7 +122,7 @@ class Attack:
             if restart + 1 == self.restarts:
                 break
             kept = decided(module, moved) == labels[chosen]
-            held = held[_on_host(kept)]
+            held = held[to_numpy(kept)]
             if not len(held):
                 break
         return found
@@ -209,10 +210,6 @@ def decided(module: Module, points: Tensor) -> Tensor:
     with evaluating(module), torch.no_grad():
         classes: Tensor = scores_in(module(points)).argmax(dim=1)
     return classes
-
-
-def _on_host(values: Any) -> Any:
-    return values.detach().cpu().numpy() if hasattr(values, "detach") else values
 
 
 def correct(module: Module, points: Any, labels: Any, batch_size: int = 4096) -> Any:

@@ -249,5 +249,5 @@ def test_a_reference_without_the_label_is_measured_at(churn, pipeline) -> None:
 @pytest.mark.finding("newcomer B4")
 def test_a_monitor_moves_what_the_model_reads_and_segments_by_what_it_does_not(churn, pipeline):
     watch = ah.Monitor(pipeline, churn, segment="churn", promise=False)
-    assert watch.sight.columns == ("age", "balance")
+    assert watch.scorer.columns == ("age", "balance")
     assert watch.update(churn[:20]).alarm is False

@@ -17,7 +17,7 @@ from anharmonic._core import checkpoints
 from anharmonic.errors import InputError, MeasurementStopped, SettingsError
 from anharmonic.measures.gamma import measure as meanvalue
 from anharmonic.measures.gamma.accumulator import Ledger
-from anharmonic.measures.setup.sphere import Changes, Part
+from anharmonic.measures.setup.sphere import Changes, TaskResult
 
 POINTS = np.random.default_rng(0).normal(size=(300, 4))
 WEIGHTS = np.random.default_rng(1).normal(size=(4, 3))
@@ -130,7 +130,7 @@ def test_an_interrupt_inside_the_ledger_leaves_it_whole():
     ledger, rows = Ledger(3, "norm"), np.array([0, 2])
     pair, none = np.ones((2, 2)), np.zeros(0, dtype=np.int64)
     changes = Changes.of(pair, np.zeros(2, dtype=np.int64))
-    part = Part(rows, 2, pair, pair, np.ones(2), np.ones(2), changes, 9, 0, none)
+    part = TaskResult(rows, 2, pair, pair, np.ones(2), np.ones(2), changes, 9, 0, none)
     ledger.add(part)
     before = {name: np.copy(value) for name, value in vars(ledger).items()}
 

@@ -20,7 +20,7 @@ import pytest
 from anharmonic.serve.http.problems import BadRequest
 from anharmonic.serve.monitor.arrow import events_of_arrow
 from anharmonic.serve.monitor.payloads import events_of_json
-from anharmonic.serve.monitor.row_schema import Form
+from anharmonic.serve.monitor.row_schema import RowSchema
 from tests.serve.running import Running, running
 
 ARROW = {"content-type": "application/vnd.apache.arrow.stream"}
@@ -81,11 +81,11 @@ def test_a_long_body_does_not_keep_others_from_being_answered(
 ) -> None:
     begun, go_on = threading.Event(), threading.Event()
 
-    def slow(body: bytes, form: Form) -> Any:
+    def slow(body: bytes, row_schema: RowSchema) -> Any:
         if len(body) > 100_000:
             begun.set()
             assert go_on.wait(20)
-        return events_of_json(body, form)
+        return events_of_json(body, row_schema)
 
     monkeypatch.setattr("anharmonic.serve.monitor.ingest.events_of_json", slow)
     with ThreadPoolExecutor(1) as pool:
@@ -101,10 +101,10 @@ def test_a_long_body_does_not_keep_others_from_being_answered(
 @pytest.mark.finding("security A2")
 def test_streams_as_programs_write_them_are_read() -> None:
     frame = pd.DataFrame({"size": [1, 2], "colour": ["red", None], "kind": ["a", "b"]})
-    form = Form.of(frame.fillna("none"))
+    row_schema = RowSchema.of(frame.fillna("none"))
     table = pa.Table.from_pandas(frame.astype({"kind": "category"}))
     several = pa.concat_tables([table, table])
-    values = [event.values for event in events_of_arrow(stream(several), form)]
+    values = [event.values for event in events_of_arrow(stream(several), row_schema)]
     assert values == [[1.0, "red", "a"], [2.0, None, "b"]] * 2
 
 
@@ -180,15 +180,15 @@ def test_a_model_with_an_imputer_is_watched(tmp_path: Path) -> None:
 @pytest.mark.finding("security A4")
 @pytest.mark.parametrize("word", ["x\x00y", "\ud800", "x" * 10_001])
 def test_text_that_no_database_keeps_is_refused_at_the_door(word: Any) -> None:
-    form = Form.of(pd.DataFrame({"a": [1.0], "shop": ["x"]}), segment="shop")
+    row_schema = RowSchema.of(pd.DataFrame({"a": [1.0], "shop": ["x"]}), segment="shop")
     with pytest.raises(BadRequest, match="shop"):
-        form.row([1.0, word])
+        row_schema.row([1.0, word])
     with pytest.raises(BadRequest, match="point 1: column shop takes at most 200"):
-        form.rows([[1.0, "s"], [1.0, "s" * 201]])
+        row_schema.rows([[1.0, "s"], [1.0, "s" * 201]])
 
 
 @pytest.mark.finding("security A2")
 def test_the_first_bad_row_is_named() -> None:
-    form = Form.of(np.zeros((3, 2)))
+    row_schema = RowSchema.of(np.zeros((3, 2)))
     with pytest.raises(BadRequest, match="point 2: column 1 holds numbers and got 'x'"):
-        events_of_json(b'{"points":[[1,2],[1,2],[1,"x"],[{},{}]]}', form)
+        events_of_json(b'{"points":[[1,2],[1,2],[1,"x"],[{},{}]]}', row_schema)

@@ -14,7 +14,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from anharmonic.serve.http import Crowd
+from anharmonic.serve.http import ConnectionLimiter
 from anharmonic.serve.monitor.settings import Limits
 from tests.serve.running import running
 
@@ -64,12 +64,12 @@ def test_a_head_without_end_is_cut(tmp_path: Path) -> None:
 def test_idle_connections_make_room(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING)
     with running(str(tmp_path / "m.db"), limits=Limits(connections=20)) as here:
-        crowd = [idle(here.url) for _ in range(60)]
+        limiter = [idle(here.url) for _ in range(60)]
         for _ in range(3):
             assert httpx.get(f"{here.url}/livez").status_code == 200
             point = {"points": [[1.0, 0, 0]]}
             assert httpx.post(f"{here.url}/v1/observe", json=point).status_code == 200
-        for each in crowd:
+        for each in limiter:
             each.close()
     assert "too many connections" in caplog.text
 
@@ -83,19 +83,19 @@ def test_room_is_made_by_the_address_that_has_most() -> None:
         def abort(self) -> None:
             self.gone = True
 
-    crowd = Crowd(most=6, of_one=4)
+    limiter = ConnectionLimiter(most=6, of_one=4)
     many, few = [One() for _ in range(4)], [One(), One()]
-    assert all(crowd.enter(each, "many") for each in many)
-    assert all(crowd.enter(each, "few") for each in few)
-    assert crowd.enter(One(), "third")
+    assert all(limiter.enter(each, "many") for each in many)
+    assert all(limiter.enter(each, "few") for each in few)
+    assert limiter.enter(One(), "third")
     assert [each.gone for each in many] == [True, False, False, False]
-    assert crowd.count == 6
+    assert limiter.count == 6
     for each in many[1:]:
-        crowd.work(each, "many")
+        limiter.work(each, "many")
     # Everybody of that address is busy, and others are not to suffer for it.
-    assert not crowd.enter(One(), "many")
+    assert not limiter.enter(One(), "many")
     assert not any(each.gone for each in [*many[1:], *few])
-    assert crowd.count == 6
+    assert limiter.count == 6
 
 
 SCRIPT = """
@@ -119,12 +119,12 @@ def test_few_files_are_enough(tmp_path: Path) -> None:
         assert process.stdin is not None
         assert process.stdout is not None
         url = process.stdout.readline().strip()
-        crowd = [idle(url) for _ in range(300)]
+        limiter = [idle(url) for _ in range(300)]
         time.sleep(0.1)
         assert httpx.get(f"{url}/livez").status_code == 200
         point = {"points": [[1.0, 0, 0]]}
         assert httpx.post(f"{url}/v1/observe", json=point).status_code == 200
-        for each in crowd:
+        for each in limiter:
             each.close()
         process.stdin.write("\n")
         process.stdin.flush()

@@ -23,7 +23,7 @@ from starlette.responses import StreamingResponse
 import anharmonic as ah
 from anharmonic.errors import SettingsError
 from anharmonic.serve.monitor import Settings, Store
-from anharmonic.serve.monitor.queries import Reading
+from anharmonic.serve.monitor.queries import Queries
 from anharmonic.serve.monitor.records import Batch, Event
 from tests.serve.conftest import free_port
 from tests.serve.running import running, served
@@ -171,7 +171,7 @@ def kept(address: str, count: int) -> Store:
 @pytest.mark.finding("code 0.7")
 def test_history_ends_where_it_says(address: str) -> None:
     store = kept(address, 100)
-    history = Reading(store, "m").history(50, 20, 10)
+    history = Queries(store, "m").history(50, 20, 10)
     store.close()
     assert sum(row["points"] for row in history) == 30
     assert history[-1]["sequence"] == 50
@@ -180,7 +180,7 @@ def test_history_ends_where_it_says(address: str) -> None:
 @pytest.mark.finding("security A15: segment scan")
 def test_a_segments_scores_are_found_by_an_index(tmp_path: Path) -> None:
     store = kept(str(tmp_path / "m.db"), 1000)
-    assert len(Reading(store, "m").scores(0, 100, "rare")) == 10
+    assert len(Queries(store, "m").scores(0, 100, "rare")) == 10
     with store.reading() as connection:
         plan = connection.execute(
             text(

@@ -16,7 +16,7 @@ import pytest
 import uvicorn
 from fastapi import FastAPI, Request, Response
 
-from anharmonic.serve.monitor.upstream import Upstream, UpstreamAway
+from anharmonic.serve.monitor.upstream import Upstream, UpstreamUnavailable
 from tests.serve.conftest import free_port
 from tests.serve.running import running, served
 
@@ -152,7 +152,7 @@ def test_answers_in_memory_have_one_limit() -> None:
         upstream = Upstream(url, 5)
         upstream.room.most = 2_500_000
         held = [await upstream.ask("GET", "/v2/x", [], b"") for _ in range(2)]
-        with pytest.raises(UpstreamAway):
+        with pytest.raises(UpstreamUnavailable):
             await upstream.ask("GET", "/v2/x", [], b"")
         for each in held:
             upstream.passed_on(each)

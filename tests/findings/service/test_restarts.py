@@ -13,7 +13,7 @@ import pytest
 
 import anharmonic as ah
 from anharmonic.errors import AnharmonicError, InputError, SettingsError
-from anharmonic.serve.monitor import Store, Watch
+from anharmonic.serve.monitor import Store, StoredMonitor
 from anharmonic.serve.monitor.identity import mark
 from anharmonic.serve.monitor.records import Batch, Event
 
@@ -32,20 +32,20 @@ def column(points: Any) -> Any:
     return np.stack([wave(points), other(points)], axis=1)
 
 
-def started(path: Path, model: Any = wave, fresh: bool = False, **more: Any) -> Watch:
+def started(path: Path, model: Any = wave, fresh: bool = False, **more: Any) -> StoredMonitor:
     settings: dict[str, Any] = {"radius": 0.3, **more}
     monitor = ah.Monitor(model, REFERENCE, **settings)
     store = Store(str(path))
     try:
-        return Watch(monitor, REFERENCE, store, "m", "1", fresh)
+        return StoredMonitor(monitor, REFERENCE, store, "m", "1", fresh)
     except BaseException:
         store.close()
         raise
 
 
-def observed(watch: Watch, name: str) -> None:
+def observed(watch: StoredMonitor, name: str) -> None:
     events = [Event(name, [0.1, 0.2], 1.0)]
-    watch.settle(events, watch.measured(events))
+    watch.settle(events, watch.measure(events))
     watch.store.close()
 
 

@@ -14,8 +14,8 @@ from fastapi import FastAPI, Request, Response
 from sqlalchemy import text
 
 from anharmonic.errors import InputError
-from anharmonic.serve.monitor import Retention, Service, Settings, Store, Watch, export
-from anharmonic.serve.monitor.queries import Reading
+from anharmonic.serve.monitor import Retention, Service, Settings, Store, StoredMonitor, export
+from anharmonic.serve.monitor.queries import Queries
 from anharmonic.serve.monitor.records import Batch, Event
 from anharmonic.serve.monitor.schema import migrate
 from anharmonic.serve.monitor.server import configured
@@ -29,7 +29,7 @@ from tests.serve.standin import StandIn
 def model(address: str, name: str, columns: int, version: str = "1", **settings: Any) -> Any:
     monitor, port = StandIn(), free_port()
     reference = np.random.default_rng(0).normal(size=(50, columns))
-    watch = Watch(monitor, reference, Store(address), name, version)
+    watch = StoredMonitor(monitor, reference, Store(address), name, version)
     service = Service(watch, Settings(port=port, **settings))
     with served(configured(service)) as url:
         here = Running(service, url, monitor)
@@ -106,7 +106,7 @@ def test_retention_forgets_its_own_models_events_in_all_versions(address: str) -
         filled(store, name, 20, received=100.0)
     keep = Retention(seconds=50)
     assert [keep.apply(store, "m@2", now=1000.0) for _ in range(3)] == [20, 20, 0]
-    assert Reading(store, "other@1").bounds() == (1, 20)
+    assert Queries(store, "other@1").bounds() == (1, 20)
     store.close()
 
 
@@ -159,10 +159,10 @@ def test_a_store_of_the_first_release_opens_with_all_it_held(address: str) -> No
             )
     engine.dispose()
     store = Store(address)
-    assert [row["sequence"] for row in Reading(store, "a@1").scores(0, 10)] == [1, 3]
+    assert [row["sequence"] for row in Queries(store, "a@1").scores(0, 10)] == [1, 3]
     assert (store.kept("a@1").sequence, store.kept("b@1").sequence) == (3, 2)
     filled(store, "b@1", 5, received=1.0)
-    assert Reading(store, "b@1").bounds() == (2, 7)
+    assert Queries(store, "b@1").bounds() == (2, 7)
     store.close()
 
 

@@ -44,7 +44,7 @@ def demo_command(
             count=count,
             perturb=perturb,
             seed=seed,
-            progress=lambda tally, _: moved(tally, calls),
+            progress=lambda usage, _: moved(usage, calls),
         )
     title = "Twenty questions to a small language model"
     page = write_answers(out, found.scores, title=title, right=found.right, command=command_line())

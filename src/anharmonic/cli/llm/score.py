@@ -21,7 +21,7 @@ from anharmonic.gate import below
 from anharmonic.llm.bands import Bands
 from anharmonic.llm.cache import Cache
 from anharmonic.llm.clients import samples
-from anharmonic.llm.dispatch import Budget, BudgetSpent, Tally
+from anharmonic.llm.dispatch import Budget, BudgetSpent, Usage
 from anharmonic.llm.perturb import settled
 from anharmonic.llm.questions import Question, read_questions
 from anharmonic.llm.recipe import Recipe
@@ -84,7 +84,7 @@ def score_command(
     if max_gamma is not None and measure.count < 2:
         raise SettingsError("--max-gamma needs --count 2 or more: one answer shows no noise")
     limits = None if bands is None else Bands.load(bands)
-    tally = Tally(priced(price), Budget(budget, budget_money))
+    usage = Usage(priced(price), Budget(budget, budget_money))
     vectors = measure.embedder()
     stopped = None
     with ExitStack() as open_things:
@@ -109,11 +109,11 @@ def score_command(
         place = None if no_cache else cache or out.with_suffix(".cache.sqlite")
         kept = None if place is None else open_things.enter_context(Cache(place))
         due = _due(file, read_questions(file_of_questions, column, limit), retry_errors)
-        total, most = recipe.estimate((question.prompt for question in due), tally.price)
+        total, most = recipe.estimate((question.prompt for question in due), usage.price)
         if not total and not file.done:
             raise InputError(f"{file_of_questions} holds no questions: give a file with some")
         if not as_json:
-            cost = "" if tally.price is None else f", at most about {most:.4g} in money"
+            cost = "" if usage.price is None else f", at most about {most:.4g} in money"
             about = f"{total // recipe.calls:,} questions, {total:,} answers{cost}"
             tell(about if total else f"{out} holds all of these questions already")
         again = read_questions(file_of_questions, column, limit)
@@ -122,13 +122,13 @@ def score_command(
                 run(
                     *(file, client, again, recipe, vectors),
                     cache=kept,
-                    tally=tally,
+                    usage=usage,
                     retry_errors=retry_errors,
-                    told=lambda step: moved(tally, recipe.calls),
+                    told=lambda step: moved(usage, recipe.calls),
                 )
         except BudgetSpent:
             stopped = "the budget is spent: raise it and run again to go on"
-    _finish(read_run(out), limits, tally, stopped, max_gamma, allow_missing, as_json)
+    _finish(read_run(out), limits, usage, stopped, max_gamma, allow_missing, as_json)
 
 
 def _due(file: RunFile, questions: Iterator[Question], retry_errors: bool) -> Iterator[Question]:
@@ -138,7 +138,7 @@ def _due(file: RunFile, questions: Iterator[Question], retry_errors: bool) -> It
 def _finish(
     found: RunSummary,
     bands: Bands | None,
-    tally: Tally,
+    usage: Usage,
     stopped: str | None,
     max_gamma: float | None,
     allow_missing: float,
@@ -158,14 +158,14 @@ def _finish(
             "passed": not wrong and (verdict is None or verdict.passed),
             "problems": wrong,
             "verdict": None if verdict is None else verdict.summary(),
-            "calls": tally.calls,
-            "cached": tally.cached,
-            "cost": tally.cost,
+            "calls": usage.calls,
+            "cached": usage.cached,
+            "cost": usage.cost,
         }
         print(json.dumps(plain(about)))
     else:
         console = Console(highlight=False)
-        console.print(run_table(found, bands, tally))
+        console.print(run_table(found, bands, usage))
         if len(found.measured):
             console.print(least_steady(found))
         tell(f"every answer is in {found.path}")

@@ -18,7 +18,7 @@ from anharmonic.llm.clients import Endpoint
 from anharmonic.llm.clients.endpoint import key_variable
 from anharmonic.llm.perturb import settled
 from anharmonic.llm.recipe import Recipe
-from anharmonic.serve.http import Crowd, open_files, patient_protocol
+from anharmonic.serve.http import ConnectionLimiter, bounded_protocol, open_files
 from anharmonic.serve.llm.drift import ChatWatch, quiet_time, way_of_measuring
 from anharmonic.serve.llm.gateway import LOOPBACK, Allowance, Entrance, Gateway, Policy, ScoreFile
 from anharmonic.serve.llm.scorer import ChatScore, Scorer
@@ -151,7 +151,7 @@ def serve_command(
             port=port,
             log_level="warning",
             ws="none",
-            http=patient_protocol(Crowd(open_files(CONNECTIONS))),
+            http=bounded_protocol(ConnectionLimiter(open_files(CONNECTIONS))),
             timeout_graceful_shutdown=STOP_WITHIN,
         )
 

@@ -14,7 +14,7 @@ from rich.table import Table
 from anharmonic._core.estimate import Estimate
 from anharmonic._core.printable import shortened, visible
 from anharmonic.llm.bands import Bands
-from anharmonic.llm.dispatch import Tally
+from anharmonic.llm.dispatch import Usage
 from anharmonic.llm.summaries import RunSummary
 
 __all__ = ["calls_bar", "least_steady", "problems", "run_table"]
@@ -28,7 +28,7 @@ NO_BANDS = (
 
 
 @contextmanager
-def calls_bar(total: int, quiet: bool) -> Iterator[Callable[[Tally, int], None]]:
+def calls_bar(total: int, quiet: bool) -> Iterator[Callable[[Usage, int], None]]:
     """A bar on standard error: answers, calls a second, cost, time left."""
     columns = (
         TextColumn("asking"),
@@ -41,18 +41,18 @@ def calls_bar(total: int, quiet: bool) -> Iterator[Callable[[Tally, int], None]]
     with Progress(*columns, console=Console(stderr=True), disable=quiet) as bar:
         task = bar.add_task("asking", total=total, about="")
 
-        def moved(tally: Tally, answers: int) -> None:
-            rate = tally.calls / max(time.monotonic() - started, 1e-9)
+        def moved(usage: Usage, answers: int) -> None:
+            rate = usage.calls / max(time.monotonic() - started, 1e-9)
             about = f"{rate:,.1f} calls/s"
-            about += f", cost {tally.cost:,.4g}" if tally.price is not None else ""
-            about += f", {tally.refused:,} refused" if tally.refused else ""
-            about += f", {tally.failed:,} failed" if tally.failed else ""
+            about += f", cost {usage.cost:,.4g}" if usage.price is not None else ""
+            about += f", {usage.refused:,} refused" if usage.refused else ""
+            about += f", {usage.failed:,} failed" if usage.failed else ""
             bar.update(task, advance=answers, about=about)
 
         yield moved
 
 
-def run_table(found: RunSummary, bands: Bands | None, tally: Tally) -> Table:
+def run_table(found: RunSummary, bands: Bands | None, usage: Usage) -> Table:
     """The headline of a run."""
     unit = found.header["recipe"]["unit"]
     table = Table(
@@ -76,11 +76,11 @@ def run_table(found: RunSummary, bands: Bands | None, tally: Tally) -> Table:
         for limit, (word, rate) in zip(limits, counts.items(), strict=True):
             table.add_row(f"{word} ({limit})", str(rate))
     table.add_row("questions", f"{len(found):,}")
-    table.add_row("answers", f"{found.answers:,}, {tally.cached:,} of them from the cache now")
+    table.add_row("answers", f"{found.answers:,}, {usage.cached:,} of them from the cache now")
     table.add_row("refused, failed", f"{found.refused.sum():,}, {found.failed.sum():,}")
-    table.add_row("calls now, retries included", f"{tally.calls:,}")
-    if tally.price is not None:
-        table.add_row("cost now", f"{tally.cost:.4g}")
+    table.add_row("calls now, retries included", f"{usage.calls:,}")
+    if usage.price is not None:
+        table.add_row("cost now", f"{usage.cost:.4g}")
     return table
 
 

@@ -10,11 +10,11 @@ from anharmonic._core.margins import of_classes
 from anharmonic._core.protocols import Floats, Integers
 from anharmonic.measures.clever.ascending import Ascent
 from anharmonic.measures.clever.result import CLEVER, CleverSettings
-from anharmonic.measures.clever.slopes import Duel
-from anharmonic.measures.clever.weibull import Ends, State, fitted
+from anharmonic.measures.clever.slopes import ClassPairs
+from anharmonic.measures.clever.weibull import Ends, State, fit_reverse_weibull
 from anharmonic.scores import Scores
 
-__all__ = ["Seen", "bounded"]
+__all__ = ["Seen", "bound_rows"]
 
 MASKED_PROBABILITY = 100.0
 """Probabilities whose slopes would need so many radii to change the decision are saturated."""
@@ -28,23 +28,23 @@ class Seen(NamedTuple):
     """
 
     centres: Floats
-    duel: Duel
+    pairs: ClassPairs
     maxima: Floats
     ascent: Ascent
     jumps: Any
 
 
-def bounded(
+def bound_rows(
     seen: Seen, rows: Integers, many: int, queries: int, settings: CleverSettings
 ) -> Scores:
     """Bounds for these rows of `many`."""
-    centres, duel, maxima = seen.centres, seen.duel, seen.maxima
-    shape = duel.targets.shape
-    real = duel.targets >= 0
+    centres, pairs, maxima = seen.centres, seen.pairs, seen.maxima
+    shape = pairs.targets.shape
+    real = pairs.targets >= 0
     flat = maxima.max(axis=2) == 0
     ends = _climbed(_ends(maxima, real & ~flat), seen.ascent)
-    rivals = np.take_along_axis(centres, np.where(real, duel.targets, 0), axis=1)
-    margins = np.where(real, of_classes(centres, duel.classes)[:, None] - rivals, np.nan)
+    rivals = np.take_along_axis(centres, np.where(real, pairs.targets, 0), axis=1)
+    margins = np.where(real, of_classes(centres, pairs.classes)[:, None] - rivals, np.nan)
     slopes = ends.values.reshape(shape)
     with np.errstate(divide="ignore", invalid="ignore"):
         distances = margins / slopes
@@ -82,7 +82,7 @@ def bounded(
         queries=queries,
         settings=settings,
         columns={
-            "target": everywhere(duel.targets, -1),
+            "target": everywhere(pairs.targets, -1),
             "slope": everywhere(np.where(flat, 0.0, slopes)),
             "shape": everywhere(ends.shapes.reshape(shape)),
             "agreement": everywhere(ends.agreement.reshape(shape)),
@@ -113,7 +113,7 @@ def _climbed(ends: Ends, ascent: Ascent) -> Ends:
 def _ends(maxima: Floats, wanted: Any) -> Ends:
     """Fits where they are wanted (rows, targets); targets of a row share its samples."""
     weights = wanted / np.maximum(wanted.sum(axis=1, keepdims=True), 1)
-    found = fitted(maxima[wanted], weights[wanted]) if wanted.any() else None
+    found = fit_reverse_weibull(maxima[wanted], weights[wanted]) if wanted.any() else None
     flat = wanted.reshape(-1)
 
     def spread(values: Any, missing: Any) -> Any:

@@ -12,15 +12,15 @@ from anharmonic._core.margins import by_class, labels_of
 from anharmonic._core.progress import Progress, shown
 from anharmonic._core.protocols import Floats, Integers
 from anharmonic.errors import SettingsError
-from anharmonic.measures.clever.bounds import Seen, bounded
+from anharmonic.measures.clever.bounds import Seen, bound_rows
 from anharmonic.measures.clever.pool import Pool
 from anharmonic.measures.clever.result import CleverSettings
 from anharmonic.measures.clever.sampling import norm_of, typical_radius
-from anharmonic.measures.clever.slopes import Duel, Gradients, slopes_of
+from anharmonic.measures.clever.slopes import ClassPairs, Gradients, slopes_of
 from anharmonic.measures.clever.weibull import level
-from anharmonic.measures.setup.batching import Question, answers
+from anharmonic.measures.setup.batching import ModelCaller, answers
 from anharmonic.measures.setup.settling import SetupArguments, settle, takes_setup
-from anharmonic.measures.setup.sphere import placed
+from anharmonic.measures.setup.sphere import rows_on_device
 from anharmonic.scores import Scores
 
 __all__ = ["clever"]
@@ -76,18 +76,16 @@ def clever(
     if setup.get("radius", "auto") == "auto":
         radius = typical_radius(size, settled.radius, settled.region.dimension)
         settled = replace(settled, radius=radius)
-    question, units = settled.question, settled.units
+    caller, units = settled.caller, settled.units
     chosen = _order(guide, len(settled.region), count)
     centres = by_class(
-        np.concatenate(
-            [answers(question, at, rows)[:, 0] for at, rows in _centres(question, chosen)]
-        ),
+        np.concatenate([answers(caller, at, rows)[:, 0] for at, rows in _centres(caller, chosen)]),
         settled.model.kind,
     )
-    duel = _duel(centres, targets)
-    slopes = slopes_of(question, units, size, settled.radius, gradients, setup.get("batch_size"))
+    pairs = _class_pairs(centres, targets)
+    slopes = slopes_of(caller, units, size, settled.radius, gradients, setup.get("batch_size"))
     pool = Pool(
-        question,
+        caller,
         slopes,
         size,
         settled.radius * units,
@@ -97,11 +95,11 @@ def clever(
         settled.seed,
     )
     with shown(progress) as tell:
-        found = pool.maxima(chosen, duel, tell)
-    sloping = (duel.targets >= 0) & (found.slopes.max(axis=2) > 0)
-    jumps = pool.jumps(chosen, duel, found, sloping)
+        found = pool.maxima(chosen, pairs, tell)
+    sloping = (pairs.targets >= 0) & (found.slopes.max(axis=2) > 0)
+    jumps = pool.jumps(chosen, pairs, found, sloping)
     bent = sloping & ~jumps & ~level(found.slopes)
-    ascent = pool.ascent(chosen, duel, found, bent)
+    ascent = pool.ascent(chosen, pairs, found, bent)
     climbs = int(bent.sum()) * pool.gradients_per_ascent()
     settings = settled.describe(
         CleverSettings,
@@ -109,14 +107,14 @@ def clever(
         targets=targets if isinstance(targets, str) else list(targets),
         blocks=blocks,
         block_size=block_size,
-        gradients=len(chosen) * blocks * block_size * duel.targets.shape[1] + climbs,
+        gradients=len(chosen) * blocks * block_size * pairs.targets.shape[1] + climbs,
         slopes=type(slopes).__name__.lower(),
         guided=guide is not None,
     )
     looked_at = len(chosen) * blocks * block_size + climbs + pool.points_judged(sloping)
     queries = len(chosen) + looked_at * slopes.queries_a_point
-    seen = Seen(centres, duel, found.slopes, ascent, jumps)
-    return bounded(seen, chosen, len(settled.region), queries, settings)
+    seen = Seen(centres, pairs, found.slopes, ascent, jumps)
+    return bound_rows(seen, chosen, len(settled.region), queries, settings)
 
 
 def _order(guide: Any, many: int, count: int | None) -> Integers:
@@ -134,13 +132,13 @@ def _order(guide: Any, many: int, count: int | None) -> Integers:
     return np.argsort(-known, kind="stable")[:count].astype(np.int64)
 
 
-def _centres(question: Question, rows: Integers) -> Any:
+def _centres(caller: ModelCaller, rows: Integers) -> Any:
     for begin in range(0, len(rows), 4096):
         part = rows[begin : begin + 4096]
-        yield placed(question, part)[:, None], part
+        yield rows_on_device(caller, part)[:, None], part
 
 
-def _duel(centres: Floats, targets: Any) -> Duel:
+def _class_pairs(centres: Floats, targets: Any) -> ClassPairs:
     """Predicted classes and their rivals."""
     classes = labels_of(centres)
     many = centres.shape[1]
@@ -156,4 +154,4 @@ def _duel(centres: Floats, targets: Any) -> Duel:
                 f'targets {targets!r}: give "all", "top2" or numbers of classes below {many}'
             )
         rivals = np.where(np.array(wanted) == classes[:, None], -1, np.array(wanted))
-    return Duel(classes, np.ascontiguousarray(rivals))
+    return ClassPairs(classes, np.ascontiguousarray(rivals))

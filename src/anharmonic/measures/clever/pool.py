@@ -7,14 +7,15 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from array_api_compat import array_namespace, device
+from array_api_compat import array_namespace
 
+from anharmonic._core.arrays import array_like
 from anharmonic._core.protocols import Array, Draw, Floats, Integers
 from anharmonic.measures.clever.ascending import Ascent, ascended, steps_for
-from anharmonic.measures.clever.sampling import evenly
-from anharmonic.measures.clever.slopes import Differences, Duel, Slopes
-from anharmonic.measures.setup.batching import Question, on_host
-from anharmonic.measures.setup.sphere import placed
+from anharmonic.measures.clever.sampling import sample_unit_ball
+from anharmonic.measures.clever.slopes import ClassPairs, Differences, Slopes
+from anharmonic.measures.setup.batching import ModelCaller, numbers
+from anharmonic.measures.setup.sphere import rows_on_device
 
 __all__ = ["Maxima", "Pool"]
 
@@ -43,7 +44,7 @@ class Maxima(NamedTuple):
 class Pool:
     """Fresh samples around points, one pool for all targets."""
 
-    question: Question
+    caller: ModelCaller
     slopes: Slopes
     norm: float
     lengths: Floats
@@ -53,11 +54,11 @@ class Pool:
     seed: int
 
     def maxima(
-        self, rows: Integers, duel: Duel, progress: Callable[[int, int], None] | None
+        self, rows: Integers, pairs: ClassPairs, progress: Callable[[int, int], None] | None
     ) -> Maxima:
         """The steepest slope of each block."""
         samples = self.blocks * self.block_size
-        shape = (len(rows), duel.targets.shape[1], self.blocks)
+        shape = (len(rows), pairs.targets.shape[1], self.blocks)
         made = Maxima(np.empty(shape), np.empty(shape, dtype=np.int64))
         call = self.slopes.rows_a_call
         together = max(1, call // samples)
@@ -68,7 +69,7 @@ class Pool:
             width = max(1, call // len(few))
             norms = np.concatenate(
                 [
-                    self._norms(few, duel, part, np.arange(low, min(low + width, samples)))
+                    self._norms(few, pairs, part, np.arange(low, min(low + width, samples)))
                     for low in range(0, samples, width)
                 ],
                 axis=1,
@@ -80,7 +81,7 @@ class Pool:
                 progress(min(begin + together, len(rows)) * samples, len(rows) * samples)
         return made
 
-    def ascent(self, rows: Integers, duel: Duel, found: Maxima, wanted: Any) -> Ascent:
+    def ascent(self, rows: Integers, pairs: ClassPairs, found: Maxima, wanted: Any) -> Ascent:
         """Climbs from the steepest samples where they are wanted, (rows, targets); NaN elsewhere.
 
         One slope all over is its own maximum and needs no climb.
@@ -90,7 +91,7 @@ class Pool:
         for at in self._fits(wanted, STARTS):
             best = found.slopes[at].argmax(axis=1)
             steepest = found.samples[at][np.arange(len(best)), best]
-            climbs = self._from(rows[at[0]], steepest, duel, at, steps)
+            climbs = self._from(rows[at[0]], steepest, pairs, at, steps)
             for whole, some in zip(made, climbs, strict=True):
                 whole[at] = some
         return made
@@ -100,24 +101,29 @@ class Pool:
         return STARTS * (1 + 2 * steps_for(self.blocks * self.block_size))
 
     def _from(
-        self, rows: Integers, samples: Integers, duel: Duel, at: tuple[Integers, ...], steps: int
+        self,
+        rows: Integers,
+        samples: Integers,
+        pairs: ClassPairs,
+        at: tuple[Integers, ...],
+        steps: int,
     ) -> Ascent:
         """Both climbs of some fits as one: the steeper, and what it may have left."""
         begun = self._places(rows, samples)
         twice = np.concatenate([rows, rows])
-        start = placed(self.question, twice)
-        lengths = self._like(start, self.lengths)
-        each = Duel(
-            np.tile(duel.classes[at[0]], STARTS), np.tile(duel.targets[at], STARTS)[:, None]
+        start = rows_on_device(self.caller, twice)
+        lengths = array_like(self.lengths, start)
+        each = ClassPairs(
+            np.tile(pairs.classes[at[0]], STARTS), np.tile(pairs.targets[at], STARTS)[:, None]
         )
 
         def points(places: Floats) -> Array:
-            return self._within(start + self._like(start, places) * lengths)
+            return self._within(start + array_like(places, start) * lengths)
 
         def inside(places: Floats) -> Floats:
             if self.limits is None:
                 return places
-            moved = on_host(points(places) - start).astype(np.float64)
+            moved = numbers(points(places) - start).astype(np.float64)
             return np.asarray(moved / self.lengths)
 
         def gradients(places: Floats) -> Floats:
@@ -128,7 +134,7 @@ class Pool:
         best = steepest.argmax(axis=0), np.arange(len(rows))
         return Ascent(steepest[best], rest[best], np.ptp(steepest, axis=0))
 
-    def jumps(self, rows: Integers, duel: Duel, found: Maxima, wanted: Any) -> Any:
+    def jumps(self, rows: Integers, pairs: ClassPairs, found: Maxima, wanted: Any) -> Any:
         """Whether outputs jump where slopes seemed steepest, (rows, targets) of bool.
 
         A difference over a jump is the jump over the step: closer, it is a multiple or nothing,
@@ -145,11 +151,11 @@ class Pool:
             seen = np.take_along_axis(found.slopes[at], most, axis=1)
             many = samples.shape[1]
             near = np.repeat(rows[at[0]], many)
-            start = placed(self.question, near)
-            places = self._like(start, self._places(near, samples.reshape(-1)))
-            points = self._within(start + places * self._like(start, self.lengths))
-            fits = Duel(
-                np.repeat(duel.classes[at[0]], many), np.repeat(duel.targets[at], many)[:, None]
+            start = rows_on_device(self.caller, near)
+            places = array_like(self._places(near, samples.reshape(-1)), start)
+            points = self._within(start + places * array_like(self.lengths, start))
+            fits = ClassPairs(
+                np.repeat(pairs.classes[at[0]], many), np.repeat(pairs.targets[at], many)[:, None]
             )
             again = closer(points, near, fits).reshape(samples.shape)
             gone, grown = 2 * again < seen, again > 2 * seen
@@ -166,7 +172,7 @@ class Pool:
     def _fits(self, wanted: Any, each: int) -> Iterator[tuple[Integers, ...]]:
         """Places of fits, as many at a time as `each` points of each make a call and fit in."""
         every = np.nonzero(wanted)
-        room = ROOM // self.question.region.dimension
+        room = ROOM // self.caller.region.dimension
         width = max(1, min(self.slopes.rows_a_call, room) // each)
         for begin in range(0, len(every[0]), width):
             yield tuple(axis[begin : begin + width] for axis in every)
@@ -176,40 +182,35 @@ class Pool:
         none = np.empty(0)
         return np.concatenate(
             [
-                evenly(
+                sample_unit_ball(
                     self.norm,
                     Draw(self.seed, rows[one : one + 1], np.zeros(1, dtype=np.int64), none),
                     samples[one : one + 1],
-                    self.question.region.dimension,
+                    self.caller.region.dimension,
                 )[0]
                 for one in range(len(rows))
             ]
         )
 
-    def _norms(self, rows: Integers, duel: Duel, part: slice, indices: Integers) -> Floats:
+    def _norms(self, rows: Integers, pairs: ClassPairs, part: slice, indices: Integers) -> Floats:
         """Slopes at some samples of some rows: (rows, samples, targets)."""
-        start = placed(self.question, rows)
+        start = rows_on_device(self.caller, rows)
         moved = self._moved(start, rows, indices)
         each = len(indices)
-        repeated = Duel(
-            np.repeat(duel.classes[part], each), np.repeat(duel.targets[part], each, axis=0)
+        repeated = ClassPairs(
+            np.repeat(pairs.classes[part], each), np.repeat(pairs.targets[part], each, axis=0)
         )
         found = self.slopes(moved, np.repeat(rows, each), repeated)
         return found.reshape(len(rows), each, -1)
 
     def _moved(self, start: Array, rows: Integers, indices: Integers) -> Array:
         draw = Draw(self.seed, rows, np.zeros(len(rows), dtype=np.int64), start)
-        steps = evenly(self.norm, draw, indices, start.shape[1])
-        points = start[:, None, :] + steps * self._like(start, self.lengths)
+        steps = sample_unit_ball(self.norm, draw, indices, start.shape[1])
+        points = start[:, None, :] + steps * array_like(self.lengths, start)
         return self._within(points).reshape((-1, start.shape[1]))
 
     def _within(self, points: Array) -> Array:
         if self.limits is None:
             return points
-        low, high = (self._like(points, edge) for edge in self.limits)
+        low, high = (array_like(edge, points) for edge in self.limits)
         return array_namespace(points).clip(points, low, high)
-
-    @staticmethod
-    def _like(points: Array, values: Floats) -> Array:
-        xp = array_namespace(points)
-        return xp.asarray(values, dtype=points.dtype, device=device(points))

@@ -11,7 +11,7 @@ from anharmonic._core.protocols import Array, Draw, Integers
 from anharmonic._core.randomness import like, normals, uniforms
 from anharmonic.errors import SettingsError
 
-__all__ = ["dual_norm", "evenly", "norm_of", "typical_radius"]
+__all__ = ["dual_norm", "norm_of", "sample_unit_ball", "typical_radius"]
 
 
 def norm_of(norm: Any) -> float:
@@ -22,11 +22,11 @@ def norm_of(norm: Any) -> float:
     return known[norm]
 
 
-def evenly(norm: float, draw: Draw, indices: Integers, dimension: int) -> Array:
+def sample_unit_ball(norm: float, draw: Draw, indices: Integers, dimension: int) -> Array:
     """Points of the unit ball for each row of the draw: (rows, indices, dimension).
 
     >>> draw = Draw(0, np.arange(2), np.zeros(2, dtype=int), np.zeros(1))
-    >>> points = evenly(1, draw, np.arange(500), 3)
+    >>> points = sample_unit_ball(1, draw, np.arange(500), 3)
     >>> bool(np.abs(points).sum(axis=-1).max() < 1), bool(np.abs(points.mean()) < 0.02)
     (True, True)
     """

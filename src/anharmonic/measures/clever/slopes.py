@@ -13,10 +13,10 @@ from anharmonic._core.margins import by_class
 from anharmonic._core.protocols import Array, Floats, Integers, Kind, Pullback
 from anharmonic.errors import NoGradient, OutputError, SettingsError, listed
 from anharmonic.measures.clever.sampling import dual_norm
-from anharmonic.measures.setup.batching import Question, answers, on_host
+from anharmonic.measures.setup.batching import ModelCaller, answers, numbers
 from anharmonic.models.gradients import pullback_of
 
-__all__ = ["Differences", "Duel", "Gradients", "Slopes", "slopes_of"]
+__all__ = ["ClassPairs", "Differences", "Gradients", "Slopes", "slopes_of"]
 
 Gradients = Literal["auto", "torch", "differences"]
 DIFFERENCE = 1e-3
@@ -24,7 +24,7 @@ DIFFERENCE_POINTS = 1 << 21
 
 
 @dataclass(frozen=True)
-class Duel:
+class ClassPairs:
     """For some rows their classes (rows,) and rivals (rows, targets); -1 is no rival."""
 
     classes: Integers
@@ -42,14 +42,14 @@ class Slopes(Protocol):
     def queries_a_point(self) -> int:
         """What a point costs."""
 
-    def __call__(self, points: Array, rows: Integers, duel: Duel) -> Floats: ...
+    def __call__(self, points: Array, rows: Integers, pairs: ClassPairs) -> Floats: ...
 
-    def gradients(self, points: Array, rows: Integers, duel: Duel) -> Floats:
+    def gradients(self, points: Array, rows: Integers, pairs: ClassPairs) -> Floats:
         """Gradients themselves, (points, n) in scaled units, of margins to one rival a row."""
 
 
 def slopes_of(
-    question: Question,
+    caller: ModelCaller,
     units: Floats,
     norm: float,
     radius: float,
@@ -59,24 +59,24 @@ def slopes_of(
     """Gradients as they were asked for, or the best there are."""
     if gradients not in ("auto", "torch", "differences"):
         raise SettingsError(f'gradients {gradients!r}: give "auto", "torch" or "differences"')
-    back = None if gradients == "differences" else pullback_of(question.model)
-    if back is not None and question.region.is_table:
+    back = None if gradients == "differences" else pullback_of(caller.model)
+    if back is not None and caller.region.is_table:
         back = None
     if back is None and gradients == "torch":
         raise NoGradient(
-            f"{question.model.name} gives no gradients of such points: pass a torch module and "
+            f"{caller.model.name} gives no gradients of such points: pass a torch module and "
             "arrays, or gradients='differences', which asks the model twice a feature"
         )
     if back is not None:
-        return Pulled(question, back, units, norm, batch_size)
-    return Differences(question, units, norm, DIFFERENCE * radius)
+        return AutogradSlopes(caller, back, units, norm, batch_size)
+    return Differences(caller, units, norm, DIFFERENCE * radius)
 
 
 @dataclass(frozen=True)
-class Pulled:
+class AutogradSlopes:
     """By way of the model's own gradients."""
 
-    question: Question
+    caller: ModelCaller
     back: Pullback
     units: Floats
     norm: float
@@ -87,36 +87,36 @@ class Pulled:
     def rows_a_call(self) -> int:
         if self.batch_size:
             return self.batch_size
-        one = self.question.model.place(self.question.region.values[:1])
+        one = self.caller.model.place(self.caller.region.values[:1])
         # Small calls stay in a processor's caches; a device of its own wants large ones.
         return 256 if is_numpy_array(one) or str(one.device) == "cpu" else 16384
 
-    def __call__(self, points: Array, rows: Integers, duel: Duel) -> Floats:
-        norms = [dual_norm(each, self.norm) for each in self._pulled(points, rows, duel)]
-        found = np.stack([on_host(each) for each in norms], axis=1).astype(np.float64)
+    def __call__(self, points: Array, rows: Integers, pairs: ClassPairs) -> Floats:
+        norms = [dual_norm(each, self.norm) for each in self._pulled(points, rows, pairs)]
+        found = np.stack([numbers(each) for each in norms], axis=1).astype(np.float64)
         return _checked(found, rows)
 
-    def gradients(self, points: Array, rows: Integers, duel: Duel) -> Floats:
-        (gradient,) = self._pulled(points, rows, duel)
-        return _checked(on_host(gradient).astype(np.float64), rows)
+    def gradients(self, points: Array, rows: Integers, pairs: ClassPairs) -> Floats:
+        (gradient,) = self._pulled(points, rows, pairs)
+        return _checked(numbers(gradient).astype(np.float64), rows)
 
-    def _pulled(self, points: Array, rows: Integers, duel: Duel) -> Iterator[Array]:
+    def _pulled(self, points: Array, rows: Integers, pairs: ClassPairs) -> Iterator[Array]:
         """The gradient of the margin to each rival in turn, (points, n), in scaled units."""
-        region = self.question.region
+        region = self.caller.region
         outputs, pull = self.back(region.restored(points, rows))
         sizes = array_namespace(outputs).asarray(
             self.units, dtype=outputs.dtype, device=device(outputs)
         )
         moving = [region.names.index(name) for name in region.columns] if region.still else None
-        for target in duel.targets.T:
-            gradient = pull(_weights(duel.classes, target, outputs.shape[1], self.kind))
+        for target in pairs.targets.T:
+            gradient = pull(_weights(pairs.classes, target, outputs.shape[1], self.kind))
             flat = gradient.reshape((len(rows), -1))
             flat = flat if moving is None else flat[:, moving]
             yield flat * sizes
 
     @property
     def kind(self) -> Kind:
-        return self.question.model.kind
+        return self.caller.model.kind
 
 
 def _weights(classes: Integers, targets: Integers, columns: int, kind: Kind) -> Floats:
@@ -136,7 +136,7 @@ def _weights(classes: Integers, targets: Integers, columns: int, kind: Kind) -> 
 class Differences:
     """By central differences, for black boxes: two queries a feature."""
 
-    question: Question
+    caller: ModelCaller
     units: Floats
     norm: float
     step: float
@@ -149,18 +149,18 @@ class Differences:
     def queries_a_point(self) -> int:
         return 2 * len(self.units)
 
-    def __call__(self, points: Array, rows: Integers, duel: Duel) -> Floats:
+    def __call__(self, points: Array, rows: Integers, pairs: ClassPairs) -> Floats:
         jacobian = self._jacobian(points, rows)
         each = np.arange(len(rows))
-        own = jacobian[each, :, duel.classes]
-        norms = [dual_norm(own - jacobian[each, :, other], self.norm) for other in duel.targets.T]
+        own = jacobian[each, :, pairs.classes]
+        norms = [dual_norm(own - jacobian[each, :, other], self.norm) for other in pairs.targets.T]
         return _checked(np.stack(norms, axis=1), rows)
 
-    def gradients(self, points: Array, rows: Integers, duel: Duel) -> Floats:
+    def gradients(self, points: Array, rows: Integers, pairs: ClassPairs) -> Floats:
         jacobian = self._jacobian(points, rows)
         each = np.arange(len(rows))
-        rival = jacobian[each, :, duel.targets[:, 0]]
-        return _checked(jacobian[each, :, duel.classes] - rival, rows)
+        rival = jacobian[each, :, pairs.targets[:, 0]]
+        return _checked(jacobian[each, :, pairs.classes] - rival, rows)
 
     def _jacobian(self, points: Array, rows: Integers) -> Floats:
         """Changes of every class's output, (points, features, classes)."""
@@ -168,8 +168,8 @@ class Differences:
         lengths = xp.asarray(self.step * self.units, dtype=points.dtype, device=device(points))
         steps = xp.eye(len(self.units), dtype=points.dtype, device=device(points)) * lengths
         both = xp.concat((points[:, None] + steps, points[:, None] - steps), axis=1)
-        found = answers(self.question, both, rows)
-        ahead, behind = np.split(by_class(found, self.question.model.kind), 2, axis=1)
+        found = answers(self.caller, both, rows)
+        ahead, behind = np.split(by_class(found, self.caller.model.kind), 2, axis=1)
         # In units: the scaled step is the same for every feature.
         return cast(Floats, (ahead - behind) / (2 * self.step))
 

@@ -22,7 +22,7 @@ from scipy.special import chdtri, kolmogorov
 
 from anharmonic._core.protocols import Floats, Integers
 
-__all__ = ["Ends", "State", "fitted", "level"]
+__all__ = ["Ends", "State", "fit_reverse_weibull", "level"]
 
 SHAPES = np.geomspace(1.0, 10.0, 13)
 OFFSETS = np.linspace(np.log(1e-5), np.log(30.0), 24)
@@ -58,7 +58,7 @@ class Ends:
     states: Integers
 
 
-def fitted(maxima: Floats, weights: Floats | None = None) -> Ends:
+def fit_reverse_weibull(maxima: Floats, weights: Floats | None = None) -> Ends:
     """The ends of many distributions from maxima of blocks, (fits, blocks).
 
     `weights` (fits,) is how much each counts towards the shared shape, below 1 for fits that
@@ -68,7 +68,7 @@ def fitted(maxima: Floats, weights: Floats | None = None) -> Ends:
 
     >>> random = np.random.default_rng(0)
     >>> blocks = random.beta(1, 2, size=(40, 100, 32)).max(axis=2)  # 1 is the end
-    >>> bool(abs(np.median(fitted(blocks).values) - 1) < 0.02)
+    >>> bool(abs(np.median(fit_reverse_weibull(blocks).values) - 1) < 0.02)
     True
     """
     many = len(maxima)

@@ -12,13 +12,19 @@ from typing import Any, NamedTuple, Unpack
 import numpy as np
 from array_api_compat import array_namespace, device
 
+from anharmonic._core.arrays import to_numpy64
 from anharmonic._core.margins import margins_of
 from anharmonic._core.protocols import Array, Floats, Integers
-from anharmonic.measures.search import Climb, Climber, StepArguments, adversarial_search, set_out
+from anharmonic.measures.search import (
+    Climb,
+    StepArguments,
+    StepChooser,
+    adversarial_search,
+    prepare,
+)
 from anharmonic.measures.search.result import Search
 from anharmonic.measures.search.steps import blocks
-from anharmonic.measures.setup.sphere import placed
-from anharmonic.regions import host
+from anharmonic.measures.setup.sphere import rows_on_device
 
 __all__ = ["Change", "Counterfactual", "nearest_counterfactual"]
 
@@ -76,8 +82,8 @@ def nearest_counterfactual(
     spent = int(search.queries.sum())
     if not search.flipped[0]:
         return None, spent
-    climber, _ = set_out(model, point, "margin", **arguments)
-    closer = _Closer(climber, search)
+    chooser, _ = prepare(model, point, "margin", **arguments)
+    closer = _Closer(chooser, search)
     end = closer.shortened(closer.put_back(search.path(0)[-1].reshape(-1)))
     return _described(search, closer, end, spent), spent + closer.queries
 
@@ -106,24 +112,24 @@ def _described(search: Search, closer: _Closer, end: Array, spent: int) -> Count
 class _Closer:
     """Brings a changed point back towards where it came from, counting what it asks."""
 
-    def __init__(self, climber: Climber, search: Search) -> None:
-        self.climber, self.queries = climber, 0
+    def __init__(self, chooser: StepChooser, search: Search) -> None:
+        self.chooser, self.queries = chooser, 0
         self.start = search.starts[0]
         self.label: Integers = search.labels[:1, 0]
-        self.like = placed(climber.question, np.array([0]))
+        self.like = rows_on_device(chooser.caller, np.array([0]))
 
     def asked(self, points: Array) -> Floats:
         """Outputs (points, classes)."""
         self.queries += len(points)
         xp = array_namespace(self.like)
         there = xp.asarray(points, dtype=self.like.dtype, device=device(self.like))
-        return np.asarray(self.climber.outputs(there[None, ...], np.array([0]))[0])
+        return np.asarray(self.chooser.outputs(there[None, ...], np.array([0]))[0])
 
     def margins(self, points: Array) -> Floats:
         """How much the first class leads by at points (points, n); below 0 it has lost."""
         parts = [
             margins_of(outputs, np.repeat(self.label, len(outputs)))
-            for few in blocks(np.arange(len(points)), self.climber.chunk)
+            for few in blocks(np.arange(len(points)), self.chooser.chunk)
             for outputs in (self.asked(points[few]),)
         ]
         return np.asarray(np.concatenate(parts))
@@ -153,11 +159,11 @@ class _Closer:
         for _ in range(ROUNDS):
             shares = low + (high - low) * np.arange(1, PARTS) / PARTS
             places = self.start + shares[:, None] * (end - self.start)
-            places = host(self.climber.stride.rounded(places.astype(end.dtype)))
+            places = to_numpy64(self.chooser.step_rule.rounded(places.astype(end.dtype)))
             lost = np.flatnonzero(self.margins(places) < 0)
             first = int(lost[0]) if len(lost) else PARTS - 1
             low, high = ([low, *shares][first], [*shares, high][first])
         place = (self.start + high * (end - self.start)).astype(end.dtype)
-        place = self.climber.stride.rounded(place[None, :])[0]
+        place = self.chooser.step_rule.rounded(place[None, :])[0]
         # Where the class changes back and forth, rounding may have led astray.
         return place if self.margins(place[None, :])[0] < 0 else end

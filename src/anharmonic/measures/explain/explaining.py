@@ -11,6 +11,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from anharmonic import models
+from anharmonic._core.arrays import to_numpy64
 from anharmonic._core.estimate import Estimate
 from anharmonic._core.margins import by_class, decides, labels_of
 from anharmonic._core.protocols import Floats
@@ -18,11 +19,10 @@ from anharmonic.measures.explain.counterfactuals import Counterfactual, nearest_
 from anharmonic.measures.explain.rows import one_row
 from anharmonic.measures.explain.shares import REMAINDER, Contributions, contributions, titled
 from anharmonic.measures.gamma.measure import gamma
-from anharmonic.measures.search import Climb, StepArguments, set_out
+from anharmonic.measures.search import Climb, StepArguments, prepare
 from anharmonic.measures.search.result import StepSettings
 from anharmonic.measures.setup.batching import answers
-from anharmonic.measures.setup.sphere import placed
-from anharmonic.regions import host
+from anharmonic.measures.setup.sphere import rows_on_device
 
 __all__ = ["Explanation", "explain"]
 
@@ -204,10 +204,10 @@ def explain(
     asked = models.as_model(model, output=arguments.get("output"))
     # Whatever follows is about the same outputs: the model has been told which.
     arguments = arguments | {"output": None}
-    climber, facts = set_out(asked, region, climb, **arguments)
-    moving, alike = climber.question.region, facts.kind
+    chooser, facts = prepare(asked, region, climb, **arguments)
+    moving, alike = chooser.caller.region, facts.kind
     here = answers(
-        climber.question, placed(climber.question, np.array([0]))[:, None], np.array([0])
+        chooser.caller, rows_on_device(chooser.caller, np.array([0]))[:, None], np.array([0])
     )
     decided = decides(here.shape[-1], alike)
     common: dict[str, Any] = {
@@ -232,7 +232,7 @@ def explain(
     output = float(scores.outputs[0])
     return Explanation(
         names=moving.columns,
-        values=host(moving.values)[0],
+        values=to_numpy64(moving.values)[0],
         shape=moving.shape,
         label=_name(int(labels_of(by_class(here, alike))[0, 0]), facts) if decided else None,
         output=output,

@@ -213,7 +213,7 @@ def _shares(sphere: Sphere, rows: Integers) -> Floats:
         stop = min(dimension, start + room)
         centres = 1 if whole is None else 0
         around, _ = neighbourhood(sphere, rows, [Segment(0, start, stop)], centres)
-        outputs = answers(sphere.question, around, rows)
+        outputs = answers(sphere.caller, around, rows)
         whole = outputs[:, 0] if whole is None else whole
         centre = picked(sphere.reduction, whole, whole)[:, None]
         beside = picked(sphere.reduction, whole, outputs[:, centres:])

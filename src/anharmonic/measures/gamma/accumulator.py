@@ -1,7 +1,7 @@
 """What is known of every point so far, and who is due more turns.
 
-The ledger merges the parts of a run in any order. `due` reads it and says which points
-get how many further turns: all alike, until a tolerance is met, or where a budget does most.
+The accumulator merges the parts of a run in any order. `further_turns` reads it and says which
+points get how many further turns: all alike, until a tolerance is met, or where a budget does most.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from anharmonic._core.reductions import Reduction, combined
 from anharmonic._core.settings import Settings
 from anharmonic._core.uncertainty import precision
 from anharmonic.errors import SettingsError
-from anharmonic.measures.setup.sphere import Part
+from anharmonic.measures.setup.sphere import TaskResult
 from anharmonic.scores import Scores
 
-__all__ = ["Allowance", "Ledger", "due"]
+__all__ = ["Accumulator", "TurnBudget", "further_turns"]
 
 
-class Ledger:
+class Accumulator:
     """Turn counts, mean deviations and spreads of all points, updated in place."""
 
     def __init__(self, many: int, reduction: Reduction) -> None:
@@ -41,7 +41,7 @@ class Ledger:
         self.queries = 0
         self.clipped = 0
 
-    def add(self, part: Part) -> None:
+    def add(self, part: TaskResult) -> None:
         """Merge a part; for numbers this is exact, whatever the order (see `moments`)."""
         if self.deviations is None or self.centres is None:
             shape = (len(self.turns), part.deviations.shape[1])
@@ -73,7 +73,7 @@ class Ledger:
         return cast(Floats, np.sqrt(ratio))
 
     def scores(self, settings: Settings) -> Scores:
-        """The ledger as the public result; with bounds, also the share of queries they moved."""
+        """The sums as the public result; with bounds, also the share of queries they moved."""
         if settings.bounds is not None:
             settings = settings.with_facts(clipped=self.clipped / max(1, self.queries))
         many = len(self.turns)
@@ -104,7 +104,7 @@ class Ledger:
             },
         )
 
-    def with_sums(self, settings: Settings) -> Scores:
+    def scores_with_sums(self, settings: Settings) -> Scores:
         """Scores so far with all that is needed to go on to the same bits."""
         return replace(self.scores(settings), sums=self.sums)
 
@@ -119,7 +119,7 @@ class Ledger:
         }
 
     @contextmanager
-    def whole(self, rows: Integers) -> Iterator[None]:
+    def atomically(self, rows: Integers) -> Iterator[None]:
         """Whatever interrupts a change to some rows, they are as before it or as after it."""
         before = {
             name: value[rows] if isinstance(value, np.ndarray) else value
@@ -136,29 +136,29 @@ class Ledger:
             raise
 
     @classmethod
-    def resumed(cls, scores: Scores, reduction: Reduction) -> Ledger:
-        """A ledger as it was when its scores were taken."""
-        ledger = cls(len(scores), reduction)
+    def resumed(cls, scores: Scores, reduction: Reduction) -> Accumulator:
+        """An accumulator as it was when its scores were taken."""
+        accumulator = cls(len(scores), reduction)
         wide = (len(scores), -1)
-        ledger.turns = scores.turns.astype(np.int64)
-        ledger.deviations = np.nan_to_num(scores.signed.reshape(wide))
-        ledger.centres = np.nan_to_num(scores.outputs.reshape(wide))
-        turns = ledger.turns
-        ledger.squares = np.nan_to_num(scores.errors**2 * turns * (turns - 1))
-        ledger.noise = np.nan_to_num((scores.values**2 - scores.squared) * turns)
-        ledger.largest = scores.column("largest").copy()
-        ledger.flat, ledger.same = (
+        accumulator.turns = scores.turns.astype(np.int64)
+        accumulator.deviations = np.nan_to_num(scores.signed.reshape(wide))
+        accumulator.centres = np.nan_to_num(scores.outputs.reshape(wide))
+        turns = accumulator.turns
+        accumulator.squares = np.nan_to_num(scores.errors**2 * turns * (turns - 1))
+        accumulator.noise = np.nan_to_num((scores.values**2 - scores.squared) * turns)
+        accumulator.largest = scores.column("largest").copy()
+        accumulator.flat, accumulator.same = (
             scores.column(name).astype(np.int64) for name in ("flat", "same")
         )
-        ledger.queries = scores.queries
-        ledger.clipped = round(scores.settings.clipped * scores.queries)
-        for name in scores.sums.keys() & vars(ledger).keys():
-            setattr(ledger, name, scores.sums[name])
-        return ledger
+        accumulator.queries = scores.queries
+        accumulator.clipped = round(scores.settings.clipped * scores.queries)
+        for name in scores.sums.keys() & vars(accumulator).keys():
+            setattr(accumulator, name, scores.sums[name])
+        return accumulator
 
 
 @dataclass(frozen=True)
-class Allowance:
+class TurnBudget:
     """How many turns a point may get, and what a turn costs."""
 
     rotations: int
@@ -178,51 +178,55 @@ class Allowance:
             )
 
 
-def due(ledger: Ledger, allowance: Allowance, settings: Settings) -> Integers:
+def further_turns(
+    accumulator: Accumulator, turn_budget: TurnBudget, settings: Settings
+) -> Integers:
     """Further turns for each point; all zero when the run is done."""
-    fresh = ledger.turns == 0
+    fresh = accumulator.turns == 0
     if fresh.any():
-        return np.where(fresh, _opening(ledger, allowance, int(fresh.sum())), 0)
-    if allowance.tolerance is None and allowance.budget is None:
+        return np.where(fresh, _opening(accumulator, turn_budget, int(fresh.sum())), 0)
+    if turn_budget.tolerance is None and turn_budget.budget is None:
         return np.zeros(len(fresh), dtype=np.int64)
-    scores = ledger.scores(settings)
-    wanted = _wanted(scores, allowance)
-    if allowance.budget is None or not wanted.any():
+    scores = accumulator.scores(settings)
+    wanted = _wanted(scores, turn_budget)
+    if turn_budget.budget is None or not wanted.any():
         return wanted
-    return _affordable(ledger, allowance, wanted, scores.full_errors)
+    return _affordable(accumulator, turn_budget, wanted, scores.full_errors)
 
 
-def _opening(ledger: Ledger, allowance: Allowance, many: int) -> int:
+def _opening(accumulator: Accumulator, turn_budget: TurnBudget, many: int) -> int:
     """Turns everyone starts with: with a budget, half of what an even split would give."""
-    if allowance.budget is None:
-        return allowance.rotations
-    each = (allowance.budget - ledger.queries) / many - allowance.part_cost
-    return max(2, min(allowance.rotations, int(each / allowance.turn_cost / 2)))
+    if turn_budget.budget is None:
+        return turn_budget.rotations
+    each = (turn_budget.budget - accumulator.queries) / many - turn_budget.part_cost
+    return max(2, min(turn_budget.rotations, int(each / turn_budget.turn_cost / 2)))
 
 
-def _wanted(scores: Scores, allowance: Allowance) -> Integers:
+def _wanted(scores: Scores, turn_budget: TurnBudget) -> Integers:
     """Doubling, for points whose interval is too wide or, with a budget alone, for all."""
-    if allowance.tolerance is not None:
-        wide = scores.half_widths() > allowance.tolerance
-        return np.where(wide & (scores.turns < allowance.most_turns), scores.turns, 0)
+    if turn_budget.tolerance is not None:
+        wide = scores.half_widths() > turn_budget.tolerance
+        return np.where(wide & (scores.turns < turn_budget.most_turns), scores.turns, 0)
     return np.where(scores.full_errors > 0, 3 * scores.turns, 0)
 
 
-def _affordable(ledger: Ledger, allowance: Allowance, wanted: Integers, errors: Floats) -> Integers:
+def _affordable(
+    accumulator: Accumulator, turn_budget: TurnBudget, wanted: Integers, errors: Floats
+) -> Integers:
     """Share half of what is left in proportion to the spread (Neyman), in powers of two."""
-    left = (allowance.budget or 0) - ledger.queries
-    fewest = allowance.turn_cost + allowance.part_cost
+    left = (turn_budget.budget or 0) - accumulator.queries
+    fewest = turn_budget.turn_cost + turn_budget.part_cost
     if left < fewest:
         return np.zeros_like(wanted)
-    spread = np.where(wanted > 0, errors * np.sqrt(ledger.turns), 0.0)
+    spread = np.where(wanted > 0, errors * np.sqrt(accumulator.turns), 0.0)
     spend = left if left < 64 * fewest else left / 2
-    ideal = spread / spread.sum() * (ledger.turns.sum() + spend / allowance.turn_cost)
-    extra = np.clip(ideal - ledger.turns, 0, wanted)
+    ideal = spread / spread.sum() * (accumulator.turns.sum() + spend / turn_budget.turn_cost)
+    extra = np.clip(ideal - accumulator.turns, 0, wanted)
     rounded = np.where(extra >= 1, 2 ** np.floor(np.log2(np.maximum(extra, 1))), 0)
     if not rounded.any():
-        rounded[np.argmax(spread / np.maximum(ledger.turns, 1))] = 1
+        rounded[np.argmax(spread / np.maximum(accumulator.turns, 1))] = 1
     order = np.argsort(-errors * (rounded > 0), kind="stable")
-    costs = np.where(rounded > 0, rounded * allowance.turn_cost + allowance.part_cost, 0)
+    costs = np.where(rounded > 0, rounded * turn_budget.turn_cost + turn_budget.part_cost, 0)
     within = np.cumsum(costs[order]) <= left
     result = np.zeros_like(wanted)
     result[order[within]] = rounded[order[within]].astype(np.int64)

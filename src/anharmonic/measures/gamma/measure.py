@@ -13,6 +13,7 @@ import numpy as np
 from array_api_compat import array_namespace
 
 from anharmonic import balls
+from anharmonic._core.arrays import to_numpy64
 from anharmonic._core.checkpoints import PathLike, kept
 from anharmonic._core.metrics import Metric, register
 from anharmonic._core.progress import Progress, Telling, shown
@@ -28,9 +29,9 @@ from anharmonic.errors import (
     SettingsError,
     listed,
 )
-from anharmonic.measures.gamma.accumulator import Allowance, Ledger, due
-from anharmonic.measures.gamma.pilot import Probe, automatic, probed
-from anharmonic.measures.setup.batching import not_finite
+from anharmonic.measures.gamma.accumulator import Accumulator, TurnBudget, further_turns
+from anharmonic.measures.gamma.pilot import Pilot, automatic, run_pilot
+from anharmonic.measures.setup.batching import non_finite_error
 from anharmonic.measures.setup.settling import (
     Setup,
     SetupArguments,
@@ -38,11 +39,10 @@ from anharmonic.measures.setup.settling import (
     settle,
     takes_setup,
 )
-from anharmonic.measures.setup.sphere import Sphere, Task, measured, slack
-from anharmonic.regions import host
+from anharmonic.measures.setup.sphere import Sphere, Task, measure_task, slack
 from anharmonic.scores import Scores
 
-__all__ = ["GAMMA", "gamma"]
+__all__ = ["GAMMA", "check_room", "gamma", "gamma_once"]
 
 GAMMA = register(Metric("gamma"))
 
@@ -151,10 +151,10 @@ def gamma(
     )
     before = resume if isinstance(resume, Scores | None) else Scores.load(resume)
     before = before if before is not None and before.started else None
-    ledger = (
-        Ledger(len(region), sphere.reduction)
+    accumulator = (
+        Accumulator(len(region), sphere.reduction)
         if before is None
-        else Ledger.resumed(before, sphere.reduction)
+        else Accumulator.resumed(before, sphere.reduction)
     )
     # What is known from before stays known if this run is stopped before it has begun.
     settings = (Settings() if before is None else before.settings).with_facts(
@@ -166,31 +166,43 @@ def gamma(
     )
 
     def found(finished: bool) -> Scores:
-        return ledger.with_sums(settings if finished else settings.with_facts(unfinished=True))
+        return accumulator.scores_with_sums(
+            settings if finished else settings.with_facts(unfinished=True)
+        )
 
     with (
         kept(checkpoint, resume, found) as keep,
-        _keeping(ledger, found),
+        _attaching_partial(accumulator, found),
         shown(progress) as tell,
     ):
-        probe = _probe(sphere, ball, noise, before)
-        ledger.queries += probe.queries
-        chosen = _choose_ball(ball, region.dimension, directions, rotations, probe.pairs_win)
-        sphere = replace(sphere, ball=chosen, noisy=probe.noise > 0)
-        _check_room(sphere)
-        settings = _describe(settled, sphere, probe, settings.without("unfinished"))
+        pilot = _pilot(sphere, ball, noise, before)
+        accumulator.queries += pilot.queries
+        chosen = _choose_ball(ball, region.dimension, directions, rotations, pilot.pairs_win)
+        sphere = replace(sphere, ball=chosen, noisy=pilot.noise > 0)
+        check_room(sphere)
+        settings = _describe(settled, sphere, pilot, settings.without("unfinished"))
         if before is not None:
             _check_same(before.settings, settings)
-        allowance = _allowance(sphere, rotations, budget, tolerance)
-        allowance.check(int((ledger.turns == 0).sum()), ledger.queries)
+        turn_budget = _turn_budget(sphere, rotations, budget, tolerance)
+        turn_budget.check(int((accumulator.turns == 0).sum()), accumulator.queries)
         if map is builtins.map:
-            question, map = sphere.question.in_lanes()
-            sphere = replace(sphere, question=question)
-        _run(sphere, ledger, allowance, settings, map, tell, keep)
-    return replace(ledger.scores(settings), index=region.index)
+            caller, map = sphere.caller.overlapped()
+            sphere = replace(sphere, caller=caller)
+        _run(sphere, accumulator, turn_budget, settings, map, tell, keep)
+    return replace(accumulator.scores(settings), index=region.index)
 
 
-def _describe(setup: Setup, sphere: Sphere, probe: Probe, asked: Settings) -> Settings:
+def gamma_once(sphere: Sphere) -> Scores:
+    """Gamma on one copy of the ball: the numbers alone, without errors, settings or a pilot."""
+    accumulator = Accumulator(len(sphere.region), sphere.reduction)
+    caller, map = sphere.caller.overlapped()
+    once = _turn_budget(sphere, rotations=1, budget=None, tolerance=None)
+    settings = Settings()
+    _run(replace(sphere, caller=caller), accumulator, once, settings, map, None, lambda: None)
+    return accumulator.scores(settings)
+
+
+def _describe(setup: Setup, sphere: Sphere, pilot: Pilot, asked: Settings) -> Settings:
     """All that is needed to do it again, and what was chosen along the way."""
     ball = sphere.ball
     described = setup.describe(
@@ -200,15 +212,15 @@ def _describe(setup: Setup, sphere: Sphere, probe: Probe, asked: Settings) -> Se
         directions=ball.count,
         paired=ball.paired,
         rotation=way(setup.region.dimension) if ball.name.startswith("rotated") else None,
-        odd_power=probe.odd,
-        even_power=probe.even,
-        noise=probe.noise,
+        odd_power=pilot.odd,
+        even_power=pilot.even,
+        noise=pilot.noise,
     )
     return asked.with_facts(**described.plain())
 
 
 @contextmanager
-def _keeping(ledger: Ledger, found: Callable[[bool], Scores]) -> Iterator[None]:
+def _attaching_partial(accumulator: Accumulator, found: Callable[[bool], Scores]) -> Iterator[None]:
     """Whatever stops a run, what was finished goes along with the error."""
     try:
         yield
@@ -217,7 +229,7 @@ def _keeping(ledger: Ledger, found: Callable[[bool], Scores]) -> Iterator[None]:
     except BaseException as stop:
         with suppress(AttributeError):
             setattr(stop, "partial", found(False))  # noqa: B010
-        done, many = int((ledger.turns > 0).sum()), len(ledger.turns)
+        done, many = int((accumulator.turns > 0).sum()), len(accumulator.turns)
         if done and isinstance(stop, MeasurementStopped):
             stop.args = (
                 f"{stop.args[0]}. {done:,} of {many:,} points are finished and kept in .partial",
@@ -228,8 +240,8 @@ def _keeping(ledger: Ledger, found: Callable[[bool], Scores]) -> Iterator[None]:
 
 def _run(
     sphere: Sphere,
-    ledger: Ledger,
-    allowance: Allowance,
+    accumulator: Accumulator,
+    turn_budget: TurnBudget,
     settings: Settings,
     map: Map,
     tell: Telling | None,
@@ -238,25 +250,29 @@ def _run(
     """Rounds of tasks until nobody is due more; a round that was begun is finished as it was."""
 
     def owed() -> Integers:
-        return ledger.owed.copy() if ledger.owed.any() else due(ledger, allowance, settings)
+        return (
+            accumulator.owed.copy()
+            if accumulator.owed.any()
+            else further_turns(accumulator, turn_budget, settings)
+        )
 
     while (extra := owed()).any():
-        ledger.owed = extra.copy()
-        expected = ledger.queries + _cost(extra, allowance)
-        tasks = _tasks(sphere, ledger.turns.copy(), extra)
+        accumulator.owed = extra.copy()
+        expected = accumulator.queries + _cost(extra, turn_budget)
+        tasks = _tasks(sphere, accumulator.turns.copy(), extra)
         bad: list[int] = []
-        for part in map(partial(measured, sphere), tasks):
-            with ledger.whole(part.rows):
-                ledger.add(part)
-                ledger.owed[part.rows] = 0
+        for part in map(partial(measure_task, sphere), tasks):
+            with accumulator.atomically(part.rows):
+                accumulator.add(part)
+                accumulator.owed[part.rows] = 0
             keep()
             bad += part.bad.tolist()
             if tell is not None:
-                tell(ledger.queries, expected)
-            if bad and not (ledger.turns > 0).any():
+                tell(accumulator.queries, expected)
+            if bad and not (accumulator.turns > 0).any():
                 break  # It may answer nothing at all.
         if bad:
-            raise not_finite(np.array(bad))
+            raise non_finite_error(np.array(bad))
 
 
 def _tasks(sphere: Sphere, turns: Integers, extra: Integers) -> Iterator[Task]:
@@ -268,22 +284,22 @@ def _tasks(sphere: Sphere, turns: Integers, extra: Integers) -> Iterator[Task]:
         for more in np.unique(extra[begun]).tolist():
             rows = begun[extra[begun] == more]
             while len(rows):
-                room = sphere.question.pace.within(TASK_SECONDS, sphere.chunk)
+                room = sphere.caller.sizer.within(TASK_SECONDS, sphere.chunk)
                 each = max(1, room // (more * turn_queries + 1))
                 yield Task(rows[:each], first, more)
                 rows = rows[each:]
 
 
-def _cost(extra: Integers, allowance: Allowance) -> int:
+def _cost(extra: Integers, turn_budget: TurnBudget) -> int:
     started = int((extra > 0).sum())
-    return int(extra.sum()) * allowance.turn_cost + started * allowance.part_cost
+    return int(extra.sum()) * turn_budget.turn_cost + started * turn_budget.part_cost
 
 
-def _allowance(
+def _turn_budget(
     sphere: Sphere, rotations: int, budget: int | None, tolerance: float | None
-) -> Allowance:
+) -> TurnBudget:
     noisy = sphere.noisy
-    return Allowance(
+    return TurnBudget(
         rotations=max(1, rotations),
         turn_cost=sphere.ball.count + (1 if noisy else 0),
         part_cost=0 if noisy else 1,
@@ -292,29 +308,29 @@ def _allowance(
     )
 
 
-def _probe(sphere: Sphere, ball: str | Ball, noise: str, resume: Scores | None) -> Probe:
+def _pilot(sphere: Sphere, ball: str | Ball, noise: str, resume: Scores | None) -> Pilot:
     """What is known before the run: asked for, remembered, or not needed."""
     if resume is not None:
         known = resume.settings
-        return Probe(known.noise, known.odd_power, known.even_power, 0)
+        return Pilot(known.noise, known.odd_power, known.even_power, 0)
     if ball != "auto" and noise == "ignore":
-        return Probe(0.0, 0.0, 0.0, 0)
+        return Pilot(0.0, 0.0, 0.0, 0)
     # Within bounds only pairs keep a slope from showing as a bend (see `deviation.around`).
-    probe = probed(sphere, parity=ball == "auto" and sphere.limits is None)
-    if probe.noise and noise == "refuse":
+    pilot = run_pilot(sphere, parity=ball == "auto" and sphere.limits is None)
+    if pilot.noise and noise == "refuse":
         raise NoisyModel(
-            f"two identical calls differ by {probe.noise:.3g} (one standard deviation): switch "
+            f"two identical calls differ by {pilot.noise:.3g} (one standard deviation): switch "
             "off dropout or sampling in the model, or accept it with noise='include'"
         )
-    return probe._replace(noise=0.0) if noise == "ignore" else probe
+    return pilot._replace(noise=0.0) if noise == "ignore" else pilot
 
 
-def _check_room(sphere: Sphere) -> None:
+def check_room(sphere: Sphere) -> None:
     """Refuse points in a corner of the bounds, where no pair of neighbours fits."""
     room = slack(sphere, sphere.region.values)
     if room is None:
         return
-    stuck = np.flatnonzero(~host(array_namespace(room).any(room > 0, axis=1)).astype(bool))
+    stuck = np.flatnonzero(~to_numpy64(array_namespace(room).any(room > 0, axis=1)).astype(bool))
     if len(stuck):
         raise PointsError(
             f"rows {listed(stuck.tolist())} lie on the bounds in every column that moves, so that "

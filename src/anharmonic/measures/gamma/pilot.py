@@ -14,14 +14,14 @@ from typing import NamedTuple
 import numpy as np
 
 from anharmonic import balls
+from anharmonic._core.arrays import to_numpy64
 from anharmonic._core.protocols import Array, Ball, Floats, Integers
 from anharmonic._core.randomness import generator
 from anharmonic._core.reductions import picked
-from anharmonic.measures.setup.batching import Flags, answers_so_far
+from anharmonic.measures.setup.batching import Flags, call_with_flags
 from anharmonic.measures.setup.sphere import Segment, Sphere, neighbourhood
-from anharmonic.regions import host
 
-__all__ = ["Probe", "automatic", "probed"]
+__all__ = ["Pilot", "automatic", "run_pilot"]
 
 POINTS, TWICE = 8, 64
 """Points whose parity is probed, and points that are asked twice.
@@ -37,7 +37,7 @@ TURNS = 4
 """The most a point costs unless told otherwise, probe and centre included."""
 
 
-class Probe(NamedTuple):
+class Pilot(NamedTuple):
     """What a probe found: the model's own noise, and the sizes of its two parts."""
 
     noise: float
@@ -50,7 +50,7 @@ class Probe(NamedTuple):
         return self.odd >= self.even
 
 
-def probed(sphere: Sphere, parity: bool) -> Probe:
+def run_pilot(sphere: Sphere, parity: bool) -> Pilot:
     """Ask some points twice and, for the `parity`, some pairs around a few of them.
 
     Points without an answer tell nothing here; the run that follows names all of them.
@@ -61,14 +61,14 @@ def probed(sphere: Sphere, parity: bool) -> Probe:
     ball = balls.pairs(balls.random(sphere.region.dimension, DIRECTIONS))
     sphere = replace(sphere, ball=ball)
     once, _ = neighbourhood(sphere, rows, [], 1)
-    (first, bad), (second, also) = (_asked(sphere, once, rows) for _ in range(2))
+    (first, bad), (second, also) = (_ask(sphere, once, rows) for _ in range(2))
     queries, known = 2 * len(rows), ~(bad | also)
     noise = _noise(first[known, 0], second[known, 0])
     few = np.sort(random.permutation(np.flatnonzero(known))[:POINTS])
     if not parity or not len(few):
-        return Probe(noise, 0.0, 0.0, queries)
+        return Pilot(noise, 0.0, 0.0, queries)
     around, _ = neighbourhood(sphere, rows[few], [Segment(0, 0, DIRECTIONS)], 0)
-    outputs, bad = _asked(sphere, around, rows[few])
+    outputs, bad = _ask(sphere, around, rows[few])
     queries, few = queries + outputs.shape[0] * outputs.shape[1], few[~bad]
     centre = first[few]
     outputs = picked(sphere.reduction, centre[:, 0], outputs[~bad])
@@ -77,12 +77,12 @@ def probed(sphere: Sphere, parity: bool) -> Probe:
         outputs[:, DIRECTIONS:],
         picked(sphere.reduction, centre[:, 0], centre),
     )
-    return Probe(noise, odd, even, queries)
+    return Pilot(noise, odd, even, queries)
 
 
-def _asked(sphere: Sphere, points: Array, rows: Integers) -> tuple[Floats, Flags]:
-    outputs, bad = answers_so_far(sphere.question, points, rows)
-    return host(outputs), bad
+def _ask(sphere: Sphere, points: Array, rows: Integers) -> tuple[Floats, Flags]:
+    outputs, bad = call_with_flags(sphere.caller, points, rows)
+    return to_numpy64(outputs), bad
 
 
 def _parts(plus: Floats, minus: Floats, centre: Floats) -> tuple[float, float]:
@@ -109,7 +109,7 @@ def automatic(dimension: int, directions: int | None, rotations: int, paired: bo
     """
     turns = min(max(1, rotations), TURNS)
     wanted = directions or max(2, (MOST_QUERIES - QUERIES - turns) // turns)
-    whole = balls.antisimplex(dimension) if paired else balls.simplex(dimension)
+    atomically = balls.antisimplex(dimension) if paired else balls.simplex(dimension)
     name = "orthonormal pairs" if paired else "orthonormal"
-    ball = whole if whole.count <= wanted else balls.named(name, dimension, wanted)
+    ball = atomically if atomically.count <= wanted else balls.named(name, dimension, wanted)
     return balls.rotated(ball) if rotations else ball

@@ -4,8 +4,8 @@ The paper's Algorithm 2 goes where gamma is largest. Beside it stand its control
 is the default because it finds more for less: go where the margin is smallest.
 """
 
-from anharmonic.measures.search.prepare import StepArguments, set_out
+from anharmonic.measures.search.prepare import StepArguments, prepare
 from anharmonic.measures.search.search import CLIMBS, adversarial_search
-from anharmonic.measures.search.steps import Climb, Climber
+from anharmonic.measures.search.steps import Climb, StepChooser
 
-__all__ = ["CLIMBS", "Climb", "Climber", "StepArguments", "adversarial_search", "set_out"]
+__all__ = ["CLIMBS", "Climb", "StepArguments", "StepChooser", "adversarial_search", "prepare"]

@@ -7,15 +7,16 @@ from typing import Unpack, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
+from anharmonic._core.arrays import to_numpy64
 from anharmonic._core.protocols import Ball, Floats
 from anharmonic.errors import PointsError, SettingsError
-from anharmonic.measures.search.result import StepSettings, Stride, walking_ball
-from anharmonic.measures.search.steps import Climb, Climber
-from anharmonic.measures.setup.batching import question_about
+from anharmonic.measures.search.result import StepRule, StepSettings, walking_ball
+from anharmonic.measures.search.steps import Climb, StepChooser
+from anharmonic.measures.setup.batching import caller_for
 from anharmonic.measures.setup.settling import SetupArguments, settle
-from anharmonic.regions import Region, host
+from anharmonic.regions import Region
 
-__all__ = ["StepArguments", "set_out"]
+__all__ = ["StepArguments", "prepare"]
 
 
 class StepArguments(SetupArguments, total=False):
@@ -29,9 +30,9 @@ class StepArguments(SetupArguments, total=False):
     grid: ArrayLike | None
 
 
-def set_out(
+def prepare(
     model: object, points: object, climb: Climb, **arguments: Unpack[StepArguments]
-) -> tuple[Climber, StepSettings]:
+) -> tuple[StepChooser, StepSettings]:
     """A climber, and the settings that let it be set out again."""
     directions, ball = arguments.get("directions", 20), arguments.get("ball", "auto")
     fewest = 2 if climb == "gamma" else 1
@@ -41,7 +42,7 @@ def set_out(
     shared = cast(SetupArguments, {k: v for k, v in arguments.items() if k not in own})
     setup = settle(model, points, **shared)
     region = setup.region
-    stride = Stride(
+    step_rule = StepRule(
         ball=walking_ball(ball, region.dimension, directions, climb),
         radius=setup.radius,
         units=setup.units,
@@ -51,18 +52,18 @@ def set_out(
     )
     settings = setup.describe(
         StepSettings,
-        ball=stride.ball.name,
-        grid=None if stride.grid is None else stride.grid.tolist(),
+        ball=step_rule.ball.name,
+        grid=None if step_rule.grid is None else step_rule.grid.tolist(),
         shape=list(region.shape),
         climb=climb,
         asked_ball=ball if isinstance(ball, str) else None,
         directions=directions,
     )
     # A call holds whole sets of neighbours, which only now have a size.
-    question, chunk = question_about(
-        setup.model, region, arguments.get("batch_size"), stride.ball.count
+    caller, chunk = caller_for(
+        setup.model, region, arguments.get("batch_size"), step_rule.ball.count
     )
-    return Climber(question, stride, climb, chunk), settings
+    return StepChooser(caller, step_rule, climb, chunk), settings
 
 
 def _grid(grid: ArrayLike | None, region: Region) -> Floats | None:
@@ -75,7 +76,7 @@ def _grid(grid: ArrayLike | None, region: Region) -> Floats | None:
         raise SettingsError("grid is a number, or one for each column that moves") from problem
     if not (np.isfinite(cells).all() and (cells >= 0).all()):
         raise SettingsError("a grid's cells are positive numbers, or 0 for a column left free")
-    values = host(region.values) / np.where(cells > 0, cells, 1.0)
+    values = to_numpy64(region.values) / np.where(cells > 0, cells, 1.0)
     off = (np.abs(values - np.round(values)) > 1e-6) & (cells > 0)
     if off.any():
         raise PointsError(

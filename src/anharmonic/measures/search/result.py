@@ -25,7 +25,7 @@ from anharmonic._core.statistics import Rate
 from anharmonic.errors import SettingsError
 from anharmonic.measures.setup.sphere import Segment, around
 
-__all__ = ["Search", "Stride", "walking_ball"]
+__all__ = ["Search", "StepRule", "walking_ball"]
 
 COLUMNS = ("start", "choice", "label", "margin", "gamma", "flip", "queries")
 
@@ -60,8 +60,8 @@ def walking_ball(ball: str | Ball, dimension: int, directions: int, climb: str) 
 
 
 @dataclass(frozen=True)
-class Stride:
-    """How far a step goes and where it may end: a `Reach`, and a grid to round to."""
+class StepRule:
+    """How far a step goes and where it may end: a `Neighbourhood`, and a grid to round to."""
 
     ball: Ball
     radius: float
@@ -213,24 +213,24 @@ class Search:
 
     def path(self, row: int) -> Array:
         """Every place of one walk, its start first: (steps taken + 1, …)."""
-        stride = self.stride
+        step_rule = self.step_rule
         position = self.starts[row]
         places = [position]
         for step, choice in enumerate(self.choices[row, : self.taken[row]].tolist()):
             if choice >= 0:
-                position = stride.step(position, row, 2 * step, choice)
+                position = step_rule.step(position, row, 2 * step, choice)
             places.append(position)
-        return self._shaped(np.stack(places))
+        return self._in_shape_of_points(np.stack(places))
 
     def end(self, rows: Sequence[int] | Integers | None = None) -> Array:
         """Where walks ended: (rows, …)."""
         wanted = range(len(self)) if rows is None else [int(row) for row in rows]
         if self.ends is not None:
-            return self._shaped(np.asarray(self.ends[list(wanted)]))
+            return self._in_shape_of_points(np.asarray(self.ends[list(wanted)]))
         return np.stack([self.path(row)[-1] for row in wanted])
 
     @property
-    def stride(self) -> Stride:
+    def step_rule(self) -> StepRule:
         """How the steps were made."""
         known = self.settings
         ball = self.ball
@@ -242,7 +242,7 @@ class Search:
                 )
             ball = walking_ball(known.asked_ball, known.dimension, known.directions, known.climb)
         bounds, grid = known.bounds, known.grid
-        return Stride(
+        return StepRule(
             ball=ball,
             radius=known.radius,
             units=np.asarray(known.scale),
@@ -251,7 +251,7 @@ class Search:
             seed=known.seed,
         )
 
-    def _shaped(self, places: Array) -> Array:
+    def _in_shape_of_points(self, places: Array) -> Array:
         """Places (many, n) in the shape of the points they came from, where nothing was still."""
         shape = tuple(self.settings.shape)
         return places if self.settings.still or len(shape) < 2 else places.reshape(-1, *shape)

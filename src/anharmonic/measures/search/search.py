@@ -12,9 +12,9 @@ from anharmonic._core.checkpoints import PathLike, kept
 from anharmonic._core.progress import Progress, shown
 from anharmonic._core.protocols import Ball
 from anharmonic.errors import InputError, MeasurementStopped, SettingsError
-from anharmonic.measures.search.prepare import set_out
+from anharmonic.measures.search.prepare import prepare
 from anharmonic.measures.search.result import Search
-from anharmonic.measures.search.state import Walkers
+from anharmonic.measures.search.state import SearchState
 from anharmonic.measures.search.steps import Climb
 from anharmonic.measures.setup.settling import SetupArguments, takes_setup
 
@@ -67,7 +67,7 @@ def adversarial_search(
     Reference: Harmonic Machine Learning Models are Robust (section 5, algorithm 2).
     """
     _checked(climb, steps, budget)
-    climber, facts = set_out(
+    chooser, facts = prepare(
         model,
         points,
         climb,
@@ -76,21 +76,21 @@ def adversarial_search(
         grid=grid,
         **setup,
     )
-    walkers = Walkers(climber, facts.with_facts(steps=steps, stop=stop, budget=budget))
+    state = SearchState(chooser, facts.with_facts(steps=steps, stop=stop, budget=budget))
     if resume is not None:
-        walkers.take_up(resume if isinstance(resume, Search) else Search.load(resume))
+        state.resume_from(resume if isinstance(resume, Search) else Search.load(resume))
     with (
-        kept(checkpoint, resume, walkers.found) as keep,
-        _keeping(walkers),
+        kept(checkpoint, resume, state.found) as keep,
+        _keeping(state),
         shown(progress) as tell,
     ):
-        walkers.begin()
-        walkers.walk(tell, keep)
-    return walkers.found()
+        state.begin()
+        state.walk(tell, keep)
+    return state.found()
 
 
 @contextmanager
-def _keeping(walkers: Walkers) -> Iterator[None]:
+def _keeping(state: SearchState) -> Iterator[None]:
     """Whatever stops a search, what was found goes along with the error."""
     try:
         yield
@@ -98,7 +98,7 @@ def _keeping(walkers: Walkers) -> Iterator[None]:
         raise
     except BaseException as stop:
         with suppress(AttributeError):
-            setattr(stop, "partial", walkers.found(False))  # noqa: B010
+            setattr(stop, "partial", state.found(False))  # noqa: B010
         if isinstance(stop, MeasurementStopped):
             stop.args = (
                 f"{stop.args[0]}. What was found is kept in .partial",

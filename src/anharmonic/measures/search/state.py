@@ -17,12 +17,12 @@ from anharmonic._core.progress import Telling
 from anharmonic._core.protocols import Integers, Map
 from anharmonic.errors import SettingsError
 from anharmonic.measures.search.result import Search, StepSettings
-from anharmonic.measures.search.steps import Climber, Step, blocks
-from anharmonic.measures.setup.batching import on_host
-from anharmonic.measures.setup.sphere import placed
-from anharmonic.models.cuda_overlap import LANES
+from anharmonic.measures.search.steps import Step, StepChooser, blocks
+from anharmonic.measures.setup.batching import numbers
+from anharmonic.measures.setup.sphere import rows_on_device
+from anharmonic.models.cuda_overlap import STREAMS
 
-__all__ = ["Walkers"]
+__all__ = ["SearchState"]
 
 SAME = (
     *("points", "fingerprint", "kind", "climb", "radius", "scale", "columns", "bounds", "grid"),
@@ -31,15 +31,15 @@ SAME = (
 """Settings that a search must share with the one it goes on from."""
 
 
-class Walkers:
+class SearchState:
     """The state of a search, changed in place as answers come in."""
 
-    def __init__(self, climber: Climber, settings: StepSettings) -> None:
-        self.climber, self.settings = climber, settings
-        many, steps = len(climber.question.region), settings.steps
-        start = placed(climber.question, np.arange(many))
+    def __init__(self, chooser: StepChooser, settings: StepSettings) -> None:
+        self.chooser, self.settings = chooser, settings
+        many, steps = len(chooser.caller.region), settings.steps
+        start = rows_on_device(chooser.caller, np.arange(many))
         self.positions = array_namespace(start).asarray(start, copy=True)
-        self.starts = np.array(on_host(start))
+        self.starts = np.array(numbers(start))
         self.choices = np.full((many, steps), -1, dtype=np.int64)
         self.labels = np.full((many, steps + 1), -1, dtype=np.int64)
         self.margins = np.full((many, steps + 1), np.nan)
@@ -48,7 +48,7 @@ class Walkers:
         self.queries = np.zeros(many, dtype=np.int64)
         self.telling = Lock()
 
-    def take_up(self, before: Search) -> None:
+    def resume_from(self, before: Search) -> None:
         """Stand where another search stopped."""
         known, steps = before.settings.steps, self.settings.steps
         differing = before.settings.differing(self.settings, SAME)
@@ -63,7 +63,7 @@ class Walkers:
         moved = np.flatnonzero((before.choices >= 0).any(axis=1))
         if len(moved):
             # A file does not hold a ball of the caller's own, who has given it again.
-            again = replace(before, ball=self.climber.stride.ball)
+            again = replace(before, ball=self.chooser.step_rule.ball)
             ends = again.end(moved).reshape(len(moved), -1)
             here = self.positions
             there = array_namespace(here).asarray(ends, dtype=here.dtype, device=device(here))
@@ -80,8 +80,8 @@ class Walkers:
             flips=self.flips.copy(),
             queries=self.queries.copy(),
             settings=self.settings if finished else self.settings.with_facts(unfinished=True),
-            ball=self.climber.stride.ball,
-            ends=np.array(on_host(self.positions)),
+            ball=self.chooser.step_rule.ball,
+            ends=np.array(numbers(self.positions)),
         )
 
     def begin(self) -> None:
@@ -92,28 +92,28 @@ class Walkers:
                 f"a budget of {self.settings.budget:,} queries does not reach beyond the "
                 f"{len(waiting):,} points themselves: raise it or search from fewer"
             )
-        for rows in blocks(waiting, self.climber.chunk):
-            outputs = self.climber.outputs(self.positions[rows.tolist()][:, None, :], rows)[:, 0]
+        for rows in blocks(waiting, self.chooser.chunk):
+            outputs = self.chooser.outputs(self.positions[rows.tolist()][:, None, :], rows)[:, 0]
             self.labels[rows, 0] = labels_of(outputs)
             self.margins[rows, 0] = margins_of(outputs, self.labels[rows, 0])
             self.queries[rows] += 1
 
     def walk(self, tell: Telling | None, keep: Callable[[], None]) -> None:
         """Everyone takes steps until nobody is due one or can pay for it."""
-        question = self.climber.question
+        caller = self.chooser.caller
         run: Map = map
         if self.settings.budget is None:
             # With one, who is paid for must not depend on who happens to be quicker.
-            question, run = question.in_lanes()
-            self.climber = replace(self.climber, question=question)
-        lanes = LANES if run is not map else 1
-        groups = [np.arange(lane, len(self.flips), lanes) for lane in range(lanes)]
+            caller, run = caller.overlapped()
+            self.chooser = replace(self.chooser, caller=caller)
+        streams = STREAMS if run is not map else 1
+        groups = [np.arange(stream, len(self.flips), streams) for stream in range(streams)]
         for steps in (1, self.settings.steps):
             deque(run(partial(self._go, steps=steps, tell=tell, keep=keep), groups), maxlen=0)
-            if steps == 1 and self.climber.climb != "random" and (self.choices[:, 0] < 0).all():
+            if steps == 1 and self.chooser.climb != "random" and (self.choices[:, 0] < 0).all():
                 raise SettingsError(
                     "no step from any point went anywhere: a radius of "
-                    f"{self.climber.stride.radius:.4g} is rounded to nothing by the grid or "
+                    f"{self.chooser.step_rule.radius:.4g} is rounded to nothing by the grid or "
                     "stopped by the bounds. Raise the radius"
                 )
 
@@ -121,12 +121,12 @@ class Walkers:
         self, group: Integers, steps: int, tell: Telling | None, keep: Callable[[], None]
     ) -> None:
         """Those of a group who are furthest behind take a step, until all have so many."""
-        cost = self.climber.cost
+        cost = self.chooser.cost
         while len(rows := self._due(group, steps)):
             number = int(self._taken()[rows[0]])
-            for few in blocks(rows, self.climber.rows_at_once):
+            for few in blocks(rows, self.chooser.rows_at_once):
                 here = self.positions[few.tolist()]
-                step = self.climber.step(here, few, self.labels[few, 0], number)
+                step = self.chooser.step(here, few, self.labels[few, 0], number)
                 # One at a time, so that what is kept holds whole steps.
                 with self.telling:
                     with self._whole(few, number):
@@ -169,7 +169,7 @@ class Walkers:
         taken = self._taken()[active]
         active, taken = active[taken < steps], taken[taken < steps]
         behind = active[taken == taken.min(initial=self.settings.steps)]
-        within = int(min(len(behind), self._left() // self.climber.cost))
+        within = int(min(len(behind), self._left() // self.chooser.cost))
         return np.asarray(behind[:within])
 
     def _active(self) -> Integers:

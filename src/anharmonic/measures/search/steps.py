@@ -13,13 +13,13 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from array_api_compat import array_namespace
 
+from anharmonic._core.arrays import to_numpy64
 from anharmonic._core.margins import by_class, margins_of, of_classes
 from anharmonic._core.protocols import Array, Floats, Integers
-from anharmonic.measures.search.result import Stride
-from anharmonic.measures.setup.batching import Question, answers_there
-from anharmonic.regions import host
+from anharmonic.measures.search.result import StepRule
+from anharmonic.measures.setup.batching import ModelCaller, call_on_device
 
-__all__ = ["Climb", "Climber", "Step", "blocks"]
+__all__ = ["Climb", "Step", "StepChooser", "blocks"]
 
 Climb = Literal["margin", "output", "gamma", "random"]
 
@@ -52,37 +52,37 @@ def blocks(rows: Integers, each: int) -> Iterator[Integers]:
 
 
 @dataclass(frozen=True)
-class Climber:
+class StepChooser:
     """Whom to ask, how steps are made, and what makes one better than another."""
 
-    question: Question
-    stride: Stride
+    caller: ModelCaller
+    step_rule: StepRule
     climb: Climb
     chunk: int
 
     @property
     def sides(self) -> int:
-        return 2 if self.stride.ball.paired else 1
+        return 2 if self.step_rule.ball.paired else 1
 
     @property
     def cost(self) -> int:
         """Queries of one step of one row."""
-        count = self.stride.ball.count
+        count = self.step_rule.ball.count
         return {"random": 1, "gamma": count * (count + 1)}.get(self.climb, count)
 
     @property
     def rows_at_once(self) -> int:
         """Rows whose neighbours fit in memory together."""
-        each = self.sides if self.climb == "random" else self.stride.ball.count
+        each = self.sides if self.climb == "random" else self.step_rule.ball.count
         return max(1, self.chunk // each)
 
     def outputs(self, points: Array, rows: Integers) -> Floats:
         """Answers (rows, each, classes) at points (rows, each, n)."""
-        return host(self._there(points, rows))
+        return to_numpy64(self._there(points, rows))
 
     def _there(self, points: Array, rows: Integers) -> Array:
         """The same, where the model gave them."""
-        return by_class(answers_there(self.question, points, rows), self.question.model.kind)
+        return by_class(call_on_device(self.caller, points, rows), self.caller.model.kind)
 
     def step(self, start: Array, rows: Integers, classes: Integers, number: int) -> Step:
         """The best step of each row from where it stands, (rows, n), away from its class."""
@@ -93,12 +93,12 @@ class Climber:
         best: Step | None = None
         least = np.full(len(rows), np.inf)
         room = max(1, self.chunk // (self.sides * len(rows)))
-        for low in range(0, self.stride.half, room):
-            high = min(self.stride.half, low + room)
-            ends = self.stride.neighbours(start, rows, turn, low, high)
+        for low in range(0, self.step_rule.half, room):
+            high = min(self.step_rule.half, low + room)
+            ends = self.step_rule.neighbours(start, rows, turn, low, high)
             outputs = self._there(ends, rows)
             within = np.arange(ends.shape[1])
-            indices = low + within % (high - low) + self.stride.half * (within // (high - low))
+            indices = low + within % (high - low) + self.step_rule.half * (within // (high - low))
             judged = self._judged(ends, outputs, rows, classes, turn + 1, indices)
             worth = np.where(_still(ends, start), np.inf, judged.worth)
             place = np.argmin(worth, axis=1)
@@ -106,7 +106,7 @@ class Climber:
             here = Step(
                 _picked(ends, place),
                 np.where(np.isfinite(reached), indices[place], -1),
-                host(_picked(outputs, place)),
+                to_numpy64(_picked(outputs, place)),
                 _picked(judged.gammas, place),
                 outputs.shape[1] + judged.queries,
             )
@@ -122,7 +122,7 @@ class Climber:
 
     def _anywhere(self, start: Array, rows: Integers, turn: int) -> Step:
         """A random step of each row."""
-        there, choices = self.stride.anywhere(start, rows, turn)
+        there, choices = self.step_rule.anywhere(start, rows, turn)
         moved = ~_still(there[:, None, :], start)[:, 0]
         outputs = self.outputs(there[:, None, :], rows)[:, 0]
         return Step(there, np.where(moved, choices, -1), outputs, np.full(len(rows), np.nan), 1)
@@ -138,19 +138,19 @@ class Climber:
     ) -> Judged:
         unknown = np.full(outputs.shape[:2], np.nan)
         if self.climb == "margin":
-            return Judged(host(margins_of(outputs, classes)), unknown)
-        own = host(of_classes(outputs, classes))
+            return Judged(to_numpy64(margins_of(outputs, classes)), unknown)
+        own = to_numpy64(of_classes(outputs, classes))
         if self.climb == "output":
             return Judged(own, unknown)
         many, each, dimension = ends.shape
         owners, flat = np.repeat(rows, each), ends.reshape((many * each, dimension))
         # Every neighbour draws directions of its own, whatever it is asked together with.
-        drawn = owners * self.stride.ball.count + np.tile(indices, many)
+        drawn = owners * self.step_rule.ball.count + np.tile(indices, many)
         means = self._means(flat, owners, np.repeat(classes, each), drawn, turn)
         choosing, scoring = (own - mean.reshape(many, each) for mean in means)
         # The side of 0 is chosen too, so the score is counted along it: noise only lowers it.
         gammas = scoring * np.sign(choosing)
-        return Judged(-np.abs(choosing), gammas, each * self.stride.ball.count)
+        return Judged(-np.abs(choosing), gammas, each * self.step_rule.ball.count)
 
     def _means(
         self, points: Array, owners: Integers, classes: Integers, drawn: Integers, turn: int
@@ -160,8 +160,8 @@ class Climber:
         A ball that draws nothing at random favours no neighbour by chance, and half of its
         directions are no ball: it is taken whole both times.
         """
-        half = self.stride.half
-        middle = half // 2 if self.stride.ball.fresh else half
+        half = self.step_rule.half
+        middle = half // 2 if self.step_rule.ball.fresh else half
         parts = [(0, middle), (middle, half)] if middle < half else [(0, half)]
         means = []
         for start, stop in parts:
@@ -170,18 +170,18 @@ class Climber:
                 high = min(stop, low + max(1, self.chunk // self.sides))
                 each = max(1, self.chunk // (self.sides * (high - low)))
                 for few in blocks(np.arange(len(drawn)), each):
-                    around = self.stride.neighbours(
+                    around = self.step_rule.neighbours(
                         points[few.tolist()], drawn[few], turn, low, high
                     )
                     outputs = self._there(around, owners[few])
-                    total[few] += host(of_classes(outputs, classes[few]).sum(axis=1))
+                    total[few] += to_numpy64(of_classes(outputs, classes[few]).sum(axis=1))
             means.append(total / (self.sides * (stop - start)))
         return [means[0], means[-1]]
 
 
 def _still(ends: Array, start: Array) -> Any:
     """Which steps (rows, each, n) ended where they began."""
-    return host(array_namespace(ends).all(ends == start[:, None, :], axis=-1)) > 0
+    return to_numpy64(array_namespace(ends).all(ends == start[:, None, :], axis=-1)) > 0
 
 
 def _picked(values: Array, place: Integers) -> Array:

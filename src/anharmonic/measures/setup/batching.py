@@ -10,9 +10,10 @@ from itertools import zip_longest
 from typing import Any, NamedTuple
 
 import numpy as np
-from array_api_compat import array_namespace, device, is_torch_array, to_device
+from array_api_compat import array_namespace, device, is_torch_array
 from numpy.typing import NDArray
 
+from anharmonic._core.arrays import to_numpy, to_numpy64
 from anharmonic._core.protocols import Array, Floats, Integers, Map, Model
 from anharmonic.errors import (
     AnharmonicError,
@@ -21,19 +22,19 @@ from anharmonic.errors import (
     OutputError,
     listed,
 )
-from anharmonic.models.cuda_overlap import Lanes, Relay
-from anharmonic.regions import Region, host
+from anharmonic.models.cuda_overlap import StreamedModel, StreamPool
+from anharmonic.regions import Region
 
 __all__ = [
+    "BatchSizer",
     "Flags",
-    "Pace",
-    "Question",
+    "ModelCaller",
     "answers",
-    "answers_so_far",
-    "answers_there",
-    "not_finite",
-    "on_host",
-    "question_about",
+    "call_on_device",
+    "call_with_flags",
+    "caller_for",
+    "non_finite_error",
+    "numbers",
 ]
 
 Flags = NDArray[np.bool_]
@@ -60,7 +61,7 @@ EXPLORED = 0.005
 
 
 @dataclass
-class Pace:
+class BatchSizer:
     """How many rows a model gets in one call: as told, or what proves fastest.
 
     Networks like what fits their caches, forests like more. Sizes are tried on the first calls
@@ -71,7 +72,7 @@ class Pace:
     most: int
     told: bool = False
     least: int = SMALLEST_CALL
-    seconds_a_row: float | None = None
+    seconds_per_row: float | None = None
     total: int = 0
     rows: dict[int, int] = field(default_factory=dict)
     times: dict[int, tuple[float, ...]] = field(default_factory=dict)
@@ -83,7 +84,7 @@ class Pace:
 
     def record(self, rows: int, seconds: float) -> None:
         """Remember how long a call took."""
-        self.seconds_a_row = seconds / rows
+        self.seconds_per_row = seconds / rows
         size = self.size()
         if not self.told and 2 * rows > size:
             # Replaced, never changed in place: threads may be reading.
@@ -122,20 +123,20 @@ class Pace:
 
     def within(self, seconds: float, most: int) -> int:
         """Rows that can be asked for in some seconds, by the latest call; `most` if unknown."""
-        if not self.seconds_a_row:
+        if not self.seconds_per_row:
             return most
-        return int(min(most, max(1.0, seconds / self.seconds_a_row)))
+        return int(min(most, max(1.0, seconds / self.seconds_per_row)))
 
     def _fastest(self, size: int) -> float:
         return min(self.times.get(size, (np.inf,)))
 
 
-class Question(NamedTuple):
+class ModelCaller(NamedTuple):
     """Who is asked, about what, how fast, and on which device if not in main memory."""
 
     model: Model
     region: Region
-    pace: Pace
+    sizer: BatchSizer
     device: str | None = None
     turn: AbstractContextManager[Any] = nullcontext()
 
@@ -144,17 +145,17 @@ class Question(NamedTuple):
         """Whether the device takes calls in advance and answers them in order."""
         return self.device is not None and self.device.startswith("cuda")
 
-    def in_lanes(self) -> tuple[Question, Map]:
+    def overlapped(self) -> tuple[ModelCaller, Map]:
         """The same question to be asked from several lanes, and what runs them."""
         if not self.queued:
             return self, map
-        lanes = Lanes(self.device)
-        return self._replace(model=Relay(self.model, lanes), turn=lanes.turn), lanes
+        streams = StreamPool(self.device)
+        return self._replace(model=StreamedModel(self.model, streams), turn=streams.turn), streams
 
 
-def question_about(
+def caller_for(
     model: Model, region: Region, told: int | None = None, each: int = 1
-) -> tuple[Question, int]:
+) -> tuple[ModelCaller, int]:
     """Whom to ask and how fast, and how many points to build at once.
 
     Calls are of the size we are told, or the model asks for, or that prove best. A device of its
@@ -166,12 +167,12 @@ def question_about(
     if where is None:
         room = told or max(64, min(LARGEST_CALL, CHUNK_BYTES // (8 * region.dimension)))
         least = min(SMALLEST_CALL, max(8, SMALLEST_NUMBERS // region.dimension))
-        pace = Pace(room, least=least) if size is None else Pace(size, told=True)
-        return Question(model, region, pace), room
+        sizer = BatchSizer(room, least=least) if size is None else BatchSizer(size, told=True)
+        return ModelCaller(model, region, sizer), room
     wanted = max(DEVICE_CALL, min(LARGEST_CALL, DEVICE_CALL_BYTES // (4 * region.dimension)))
     call = size or max(1, wanted // each) * each
     room = told or max(1, DEVICE_BYTES // (4 * region.dimension * call)) * call
-    return Question(model, region, Pace(call, told=True), where), room
+    return ModelCaller(model, region, BatchSizer(call, told=True), where), room
 
 
 def _device(model: Model, region: Region) -> str | None:
@@ -182,22 +183,22 @@ def _device(model: Model, region: Region) -> str | None:
     return str(placed.device) if is_torch_array(placed) and str(placed.device) != "cpu" else None
 
 
-def answers(question: Question, points: Array, rows: Integers) -> Floats:
+def answers(caller: ModelCaller, points: Array, rows: Integers) -> Floats:
     """The model's outputs for points (rows, each, n): checked, (rows, each, columns)."""
-    return host(answers_there(question, points, rows))
+    return to_numpy64(call_on_device(caller, points, rows))
 
 
-def answers_there(question: Question, points: Array, rows: Integers) -> Array:
+def call_on_device(caller: ModelCaller, points: Array, rows: Integers) -> Array:
     """The same outputs, left on a device that takes calls in advance: a network's thousand
     columns are soon reduced to a few, and only those need to come home.
     """
-    outputs, bad = answers_so_far(question, points, rows)
+    outputs, bad = call_with_flags(caller, points, rows)
     if bad.any():
-        raise not_finite(rows[bad])
+        raise non_finite_error(rows[bad])
     return outputs
 
 
-def not_finite(rows: Integers) -> OutputError:
+def non_finite_error(rows: Integers) -> OutputError:
     """The error that names rows at or near which a model gave no number."""
     every = np.unique(rows).tolist()
     problem = OutputError(
@@ -208,41 +209,41 @@ def not_finite(rows: Integers) -> OutputError:
     return problem
 
 
-def answers_so_far(question: Question, points: Array, rows: Integers) -> tuple[Array, Flags]:
+def call_with_flags(caller: ModelCaller, points: Array, rows: Integers) -> tuple[Array, Flags]:
     """The same outputs with 0 where the model gave no number, and which rows that is, (rows,)."""
     many, each, dimension = points.shape
     flat, owners = points.reshape((many * each, dimension)), np.repeat(rows, each)
     begun = time.perf_counter()
-    found = (_gathered if question.queued else _collected)(question, flat, owners)
+    found = (_call_queued if caller.queued else _call_in_turn)(caller, flat, owners)
     outputs = found.reshape((many, each, -1))
     xp = array_namespace(outputs)
     # One pass without an array of flags: a sum is finite unless something in it is not.
     finite = bool(xp.isfinite(xp.sum(outputs)))
-    if question.queued:
-        question.pace.record(len(flat), time.perf_counter() - begun)
+    if caller.queued:
+        caller.sizer.record(len(flat), time.perf_counter() - begun)
     if finite:
         return outputs, np.zeros(many, dtype=bool)
-    bad = np.asarray(~np.isfinite(host(outputs)).all(axis=(1, 2)))
+    bad = np.asarray(~np.isfinite(to_numpy64(outputs)).all(axis=(1, 2)))
     return xp.where(xp.isfinite(outputs), outputs, xp.zeros_like(outputs)), bad
 
 
-def _gathered(question: Question, points: Array, rows: Integers) -> Array:
+def _call_queued(caller: ModelCaller, points: Array, rows: Integers) -> Array:
     """All answers in one array on the device, which gets every call before the first is done."""
     xp, where = array_namespace(points), device(points)
     found: list[Array] = []
-    with question.turn:
+    with caller.turn:
         start = 0
         while start < len(points):
-            call = _asked(question, points, rows, start)
-            answer = _shaped(call.answer, call.stop - call.start)
+            call = _call_once(caller, points, rows, start)
+            answer = _check_shape(call.answer, call.stop - call.start)
             if found and answer.shape[1:] != found[0].shape[1:]:
-                raise _unlike(answer, found[0])
+                raise _shape_changed_error(answer, found[0])
             found.append(xp.asarray(answer, dtype=xp.float64, device=where))
             start = call.stop
     return xp.concat(found)
 
 
-class Call(NamedTuple):
+class PendingCall(NamedTuple):
     """Rows `start` to `stop`, asked for at a time; a device may still be working on the answer."""
 
     start: int
@@ -251,7 +252,7 @@ class Call(NamedTuple):
     begun: float
 
 
-def _collected(question: Question, points: Array, rows: Integers) -> Floats:
+def _call_in_turn(caller: ModelCaller, points: Array, rows: Integers) -> Floats:
     """All answers in one array.
 
     Each call's answer is copied and let go before the next call: answers kept one by one would
@@ -261,13 +262,13 @@ def _collected(question: Question, points: Array, rows: Integers) -> Floats:
     outputs: Floats | None = None
     start = 0
     while start < len(points):
-        call = _asked(question, points, rows, start)
-        answer = _shaped(on_host(call.answer), call.stop - start)
-        question.pace.record(len(answer), time.perf_counter() - call.begun)
+        call = _call_once(caller, points, rows, start)
+        answer = _check_shape(numbers(call.answer), call.stop - start)
+        caller.sizer.record(len(answer), time.perf_counter() - call.begun)
         if outputs is None:
             outputs = np.empty((len(points), *answer.shape[1:]))
         elif answer.shape[1:] != outputs.shape[1:]:
-            raise _unlike(answer, outputs)
+            raise _shape_changed_error(answer, outputs)
         outputs[start : call.stop] = answer
         start = call.stop
         del answer, call
@@ -275,20 +276,20 @@ def _collected(question: Question, points: Array, rows: Integers) -> Floats:
     return outputs
 
 
-def _asked(question: Question, points: Array, rows: Integers, start: int) -> Call:
+def _call_once(caller: ModelCaller, points: Array, rows: Integers, start: int) -> PendingCall:
     """One call; of half as many rows, and half of those, where the device has no room."""
-    pace, tried = question.pace, 0
+    sizer, tried = caller.sizer, 0
     while True:
-        stop = min(start + pace.size(), len(points))
-        whole = question.region.restored(points[start:stop], rows[start:stop])
+        stop = min(start + sizer.size(), len(points))
+        whole = caller.region.restored(points[start:stop], rows[start:stop])
         begun = time.perf_counter()
         try:
-            call = Call(start, stop, question.model(whole), begun)
+            call = PendingCall(start, stop, caller.model(whole), begun)
         except DeviceFull:
             if stop - start == 1:
                 raise
             tried = tried or stop - start
-            pace.halve(stop - start)
+            sizer.halve(stop - start)
             continue
         except AnharmonicError:
             raise
@@ -298,13 +299,13 @@ def _asked(question: Question, points: Array, rows: Integers, start: int) -> Cal
         if tried:
             warnings.warn(
                 f"a call of {tried:,} rows did not fit on the device: going on with "
-                f"{pace.size():,} (batch_size={pace.size()} starts with that)",
+                f"{sizer.size():,} (batch_size={sizer.size()} starts with that)",
                 stacklevel=2,
             )
         return call
 
 
-def _shaped(outputs: Array, wanted: int) -> Array:
+def _check_shape(outputs: Array, wanted: int) -> Array:
     """One row of numbers for each point, or an error that says what came instead."""
     if outputs.ndim == 0 or outputs.shape[0] != wanted:
         raise OutputError(
@@ -314,21 +315,17 @@ def _shaped(outputs: Array, wanted: int) -> Array:
     return outputs
 
 
-def _unlike(later: Array, earlier: Array) -> OutputError:
+def _shape_changed_error(later: Array, earlier: Array) -> OutputError:
     return OutputError(
         f"the model gave rows of shape {tuple(later.shape[1:])} after rows of shape "
         f"{tuple(earlier.shape[1:])}: it must answer every point alike"
     )
 
 
-def on_host(answer: Array) -> Floats:
+def numbers(answer: Array) -> Floats:
     """Numbers in main memory, as precise as they came: what keeps them makes them float64."""
     try:
-        if is_torch_array(answer):
-            tensor = to_device(answer.detach(), "cpu")
-            # numpy knows no bfloat16.
-            answer = tensor.numpy() if tensor.element_size() >= 4 else tensor.double().numpy()
-        array = np.asarray(answer)
+        array = np.asarray(to_numpy(answer))
         return array if array.dtype.kind in "fiub" else array.astype(np.float64)
     except (TypeError, ValueError) as problem:
         raise OutputError(

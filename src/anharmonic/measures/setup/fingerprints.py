@@ -8,8 +8,9 @@ from hashlib import blake2b
 import numpy as np
 from array_api_compat import array_namespace, device
 
+from anharmonic._core.arrays import to_numpy64
 from anharmonic._core.protocols import Array, Floats
-from anharmonic.regions import Region, host
+from anharmonic.regions import Region
 
 __all__ = ["fingerprint"]
 
@@ -63,4 +64,4 @@ def _checksum(values: Array) -> int:
 def _texts(region: Region, name: str) -> list[str]:
     if region.is_table:
         return [str(each) for each in region.source[name].to_list()]
-    return [str(each) for each in host(region.source[:, region.names.index(name)]).tolist()]
+    return [str(each) for each in to_numpy64(region.source[:, region.names.index(name)]).tolist()]

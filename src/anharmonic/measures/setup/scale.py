@@ -10,12 +10,13 @@ import numpy as np
 from array_api_compat import array_namespace
 from numpy.typing import ArrayLike
 
+from anharmonic._core.arrays import to_numpy64
 from anharmonic._core.columns import is_index, shown
 from anharmonic._core.protocols import Array, Floats
 from anharmonic._core.randomness import generator
 from anharmonic.errors import PointsError, SettingsError
 from anharmonic.models.inputs import Inputs
-from anharmonic.regions import Region, as_region, host, require_finite
+from anharmonic.regions import Region, as_region, require_finite
 
 __all__ = ["limits", "nearest_distance", "radius_of", "read_columns", "scaled"]
 
@@ -97,10 +98,10 @@ def _alike(known: Region, region: Region) -> Region:
 
 
 def _by_spread(region: Region, known: Region) -> tuple[Region, Floats, Region]:
-    spread = host(known.values).std(axis=0)
+    spread = to_numpy64(known.values).std(axis=0)
     # Rounding leaves a trace of spread in a constant column; a thousandth of a millionth of
     # its size is no spread.
-    constant = spread <= 1e-12 * np.abs(host(known.values[:1])[0])
+    constant = spread <= 1e-12 * np.abs(to_numpy64(known.values[:1])[0])
     if constant.all():
         what = "one point" if len(known) == 1 else "every column is constant"
         raise PointsError(
@@ -139,7 +140,7 @@ def nearest_distance(values: Array, units: Floats, seed: int = 0) -> float:
     """
     random = generator(seed, 8)
     few = len(units) <= TREE_DIMENSIONS
-    among = host(_some(values, 10 * AMONG if few else AMONG, random)) / units
+    among = to_numpy64(_some(values, 10 * AMONG if few else AMONG, random)) / units
     asked = _some(among, 4 * ASKED if few else ASKED, random)
     nearest = _by_tree(asked, among) if few else _by_all(asked, among)
     if not np.isfinite(nearest).all():
@@ -192,9 +193,9 @@ def limits(bounds: Any, region: Region) -> tuple[Floats, Floats] | None:
     if not (lower < upper).all():
         raise SettingsError(f"every lower bound must be below its upper bound, got {bounds!r}")
     xp = array_namespace(region.values)
-    least, most = (host(extreme(region.values, axis=0)) for extreme in (xp.min, xp.max))
+    least, most = (to_numpy64(extreme(region.values, axis=0)) for extreme in (xp.min, xp.max))
     if (least < lower).any() or (most > upper).any():
-        outside = (host(region.values) < lower) | (host(region.values) > upper)
+        outside = (to_numpy64(region.values) < lower) | (to_numpy64(region.values) > upper)
         rows = np.flatnonzero(outside.any(axis=1))
         raise PointsError(f"row {rows[0]} lies outside the bounds already: widen them or drop it")
     return lower, upper

@@ -14,12 +14,12 @@ from numpy.typing import ArrayLike
 from anharmonic._core.protocols import Floats, Model
 from anharmonic._core.settings import Settings
 from anharmonic.errors import SettingsError
-from anharmonic.measures.setup.batching import Question, question_about
+from anharmonic.measures.setup.batching import ModelCaller, caller_for
 from anharmonic.measures.setup.fingerprints import fingerprint
 from anharmonic.measures.setup.scale import limits, radius_of, scaled
 from anharmonic.models import as_model
 from anharmonic.models.labels import codes
-from anharmonic.regions import Region, as_region
+from anharmonic.regions import Region, as_region, require_finite
 
 __all__ = ["DEFAULTS", "Setup", "SetupArguments", "name_of", "settle", "takes_setup"]
 
@@ -105,7 +105,7 @@ class Setup:
     radius: float
     nearest_distance: float | None
     limits: tuple[Floats, Floats] | None
-    question: Question
+    caller: ModelCaller
     chunk: int
     output: object
     seed: int
@@ -137,8 +137,12 @@ class Setup:
 
     def at(self, region: Region) -> Setup:
         """The same setup at other points, with what was learnt of the model's calls kept."""
-        question = self.question._replace(region=region)
-        return replace(self, region=region, question=question)
+        if region.columns != self.region.columns:
+            region = region.along(self.region.columns)
+        require_finite(region, "points")
+        within = None if self.limits is None else limits(self.limits, region)
+        caller = self.caller._replace(region=region)
+        return replace(self, region=region, caller=caller, limits=within)
 
 
 def settle(
@@ -165,7 +169,7 @@ def settle(
     radius, nearest = (
         radius_of(arguments["radius"], known, units, seed) if distance else (float("nan"), None)
     )
-    question, chunk = question_about(asked, region, batch_size, together)
+    caller, chunk = caller_for(asked, region, batch_size, together)
     return Setup(
         model=asked,
         region=region,
@@ -174,7 +178,7 @@ def settle(
         radius=radius,
         nearest_distance=nearest,
         limits=limits(arguments["bounds"], region),
-        question=question,
+        caller=caller,
         chunk=chunk,
         output=arguments["output"],
         seed=seed,

@@ -15,11 +15,12 @@ from typing import Any, NamedTuple, Protocol, cast
 import numpy as np
 from array_api_compat import array_namespace, device, is_numpy_array
 
+from anharmonic._core.arrays import array_like, to_numpy64
 from anharmonic._core.protocols import Array, Ball, Draw, Floats, Integers
 from anharmonic._core.reductions import Reduction, combined, picked
-from anharmonic.measures.setup.batching import Question, answers_so_far
+from anharmonic.measures.setup.batching import ModelCaller, call_with_flags
 from anharmonic.measures.setup.settling import Setup
-from anharmonic.regions import Region, host
+from anharmonic.regions import Region
 
 NONE: Integers = np.empty(0, dtype=np.int64)
 FLAT = 1e-3
@@ -30,20 +31,20 @@ BLOCK = 16384
 
 __all__ = [
     "Changes",
-    "Part",
-    "Reach",
+    "Neighbourhood",
     "Segment",
     "Sphere",
     "Task",
+    "TaskResult",
     "around",
-    "measured",
+    "measure_task",
     "neighbourhood",
-    "placed",
+    "rows_on_device",
     "slack",
 ]
 
 
-class Reach(Protocol):
+class Neighbourhood(Protocol):
     """How neighbours are made: in which directions, how far, within which bounds."""
 
     @property
@@ -70,7 +71,7 @@ class Reach(Protocol):
 class Sphere:
     """All that a chunk of points needs: whom to ask, how far around, in which directions."""
 
-    question: Question
+    caller: ModelCaller
     ball: Ball
     radius: float
     units: Floats
@@ -84,7 +85,7 @@ class Sphere:
     def of(cls, setup: Setup, ball: Ball, reduction: Reduction = "norm") -> Sphere:
         """Spheres of a setup's radius around its points."""
         return cls(
-            question=setup.question,
+            caller=setup.caller,
             ball=ball,
             radius=setup.radius,
             units=setup.units,
@@ -96,7 +97,7 @@ class Sphere:
 
     @property
     def region(self) -> Region:
-        return self.question.region
+        return self.caller.region
 
     @property
     def pairs_alike(self) -> bool:
@@ -111,7 +112,7 @@ class Task(NamedTuple):
     turns: int
 
 
-class Part(NamedTuple):
+class TaskResult(NamedTuple):
     """What a task found: arrays over its rows, ready to be merged with other turns."""
 
     rows: Integers
@@ -156,7 +157,7 @@ class Segment(NamedTuple):
     stop: int
 
 
-def measured(sphere: Sphere, task: Task) -> Part:
+def measure_task(sphere: Sphere, task: Task) -> TaskResult:
     """Ask for a task's points and their neighbours, and average each turn."""
     centre: Floats | None = None
     sums: Floats | None = None
@@ -165,32 +166,34 @@ def measured(sphere: Sphere, task: Task) -> Part:
     queries = clipped = 0
     bad = np.zeros(len(task.rows), dtype=bool)
     repeats = task.turns if sphere.noisy else 1
-    for segments in _pieces(sphere, task, repeats):
+    for segments in _fitting_segments(sphere, task, repeats):
         asked = repeats if centre is None else 0
         points, cut = neighbourhood(sphere, task.rows, segments, asked)
-        outputs, unknown = answers_so_far(sphere.question, points, task.rows)
+        outputs, unknown = call_with_flags(sphere.caller, points, task.rows)
         bad |= unknown
         queries, clipped = queries + outputs.shape[0] * outputs.shape[1], clipped + cut
         if centre is None or sums is None:
             whole = array_namespace(outputs).mean(outputs[:, :asked], axis=1)
             middle = picked(sphere.reduction, whole, outputs[:, :asked])
-            centre = host(middle)
+            centre = to_numpy64(middle)
             sums = np.zeros((len(task.rows), task.turns, centre.shape[-1]))
         around = picked(sphere.reduction, whole, outputs[:, asked:])
         # As a product this sum is several times faster than numpy's over a middle axis.
-        sums += host(_like(_members(task, segments, sphere.ball.paired), around) @ around)
+        sums += to_numpy64(
+            array_like(_turn_members(task, segments, sphere.ball.paired), around) @ around
+        )
         change = around - array_namespace(around).mean(middle, axis=1, keepdims=True)
-        lengths = host(_squared_lengths(change))
+        lengths = to_numpy64(_squared_lengths(change))
         same += np.count_nonzero(lengths == 0, axis=1)
         if sphere.ball.paired:
-            lengths = host(_squared_lengths(_even(change, segments)))
+            lengths = to_numpy64(_squared_lengths(_even(change, segments)))
         squares.append(lengths)
     assert centre is not None
     assert sums is not None
     good = ~bad if bad.any() else slice(None)  # a slice copies nothing
     deviations, centres = centre - sums / sphere.ball.count, centre.mean(axis=1)
     changes = Changes.of(np.concatenate(squares, axis=1)[good], same[good])
-    part = _part(
+    part = _task_result(
         sphere.reduction,
         task._replace(rows=task.rows[good]),
         deviations[good],
@@ -223,7 +226,7 @@ def _even(change: Array, segments: list[Segment]) -> Array:
     return array_namespace(change).concat(parts, axis=1)
 
 
-def _pieces(sphere: Sphere, task: Task, repeats: int) -> Iterator[list[Segment]]:
+def _fitting_segments(sphere: Sphere, task: Task, repeats: int) -> Iterator[list[Segment]]:
     """Group a task's directions into pieces that fit in memory."""
     half = sphere.ball.count // 2 if sphere.ball.paired else sphere.ball.count
     each = 2 if sphere.ball.paired else 1
@@ -247,18 +250,18 @@ def neighbourhood(
     sphere: Sphere, rows: Integers, segments: list[Segment], centres: int
 ) -> tuple[Array, int]:
     """Points to ask for, (rows, centres + directions, n), and how many the bounds moved."""
-    return around(sphere, placed(sphere.question, rows), rows, segments, centres)
+    return around(sphere, rows_on_device(sphere.caller, rows), rows, segments, centres)
 
 
-def placed(question: Question, rows: Integers) -> Array:
+def rows_on_device(caller: ModelCaller, rows: Integers) -> Array:
     """Some rows of the region (rows, n), where the model lives and in its precision."""
-    start = _chunk(question.region.values, rows)
+    start = _chunk(caller.region.values, rows)
     # A table's columns are put together on the host, whatever the model.
-    return start if question.region.is_table else question.model.place(start)
+    return start if caller.region.is_table else caller.model.place(start)
 
 
 def around(
-    reach: Reach, start: Array, rows: Integers, segments: list[Segment], centres: int = 0
+    reach: Neighbourhood, start: Array, rows: Integers, segments: list[Segment], centres: int = 0
 ) -> tuple[Array, int]:
     """Neighbours of any points `start` (rows, n), with the directions those rows get.
 
@@ -277,10 +280,12 @@ def around(
     for first in range(0, len(rows), block):
         few = slice(first, first + block)
         spare = None if room is None else room[few, None, :]
-        shortened += _fill(reach, start[few], rows[few], segments, points[few, centres:], spare)
+        shortened += _draw_neighbours(
+            reach, start[few], rows[few], segments, points[few, centres:], spare
+        )
     if reach.limits is None:
         return points, 0
-    low, high = (_like(limit, start) for limit in reach.limits)
+    low, high = (array_like(limit, start) for limit in reach.limits)
     if room is None:
         cut = (points < low) | (points > high)
         shortened = int(xp.sum(xp.any(cut, axis=-1)))
@@ -288,16 +293,16 @@ def around(
     return xp.clip(points, low, high), shortened
 
 
-def slack(reach: Reach, start: Array) -> Array | None:
+def slack(reach: Neighbourhood, start: Array) -> Array | None:
     """How far a pair around each point can reach to both sides, (rows, n); None for any length."""
     if reach.limits is None or not (reach.ball.paired and reach.pairs_alike):
         return None
-    low, high = (_like(limit, start) for limit in reach.limits)
+    low, high = (array_like(limit, start) for limit in reach.limits)
     return array_namespace(start).minimum(start - low, high - start)
 
 
-def _fill(
-    reach: Reach,
+def _draw_neighbours(
+    reach: Neighbourhood,
     start: Array,
     rows: Integers,
     segments: list[Segment],
@@ -306,7 +311,7 @@ def _fill(
 ) -> int:
     """Write the neighbours of a few rows where they belong; how many had to be shortened."""
     xp = array_namespace(start)
-    lengths = _like(reach.radius * reach.units, start)
+    lengths = array_like(reach.radius * reach.units, start)
     at = shortened = 0
     for (first, stop), same in groupby(segments, key=lambda segment: segment[1:]):
         turns = np.array([segment.turn for segment in same])
@@ -319,7 +324,7 @@ def _fill(
             fitting = xp.clip(shaped, -spare, spare)
             shortened += 2 * int(xp.sum(xp.any(fitting != shaped, axis=-1)))
             steps = fitting.reshape((-1, *steps.shape[1:]))
-        at = _spread(xp, start, steps, len(turns), reach.ball.paired, points, at)
+        at = _write_neighbours(xp, start, steps, len(turns), reach.ball.paired, points, at)
     return shortened
 
 
@@ -331,11 +336,7 @@ def _chunk(values: Array, rows: Integers) -> Array:
     return chunk.astype(np.float64, copy=False) if is_numpy_array(chunk) else chunk
 
 
-def _like(values: Floats, like: Array) -> Array:
-    return array_namespace(like).asarray(values, dtype=like.dtype, device=device(like))
-
-
-def _spread(
+def _write_neighbours(
     xp: Any, start: Array, steps: Array, turns: int, paired: bool, points: Array, at: int
 ) -> int:
     """Write start ± steps into the points from column `at` on; the column after the last."""
@@ -352,14 +353,14 @@ def _spread(
     return at
 
 
-def _members(task: Task, segments: list[Segment], paired: bool) -> Floats:
+def _turn_members(task: Task, segments: list[Segment], paired: bool) -> Floats:
     """Which of the directions asked for belong to which turn: (turns, directions) of 0 and 1."""
     widths = [(stop - start) * (2 if paired else 1) for _, start, stop in segments]
     turns = np.repeat([segment.turn - task.first_turn for segment in segments], widths)
     return cast(Floats, (np.arange(task.turns)[:, None] == turns).astype(np.float64))
 
 
-def _part(
+def _task_result(
     reduction: Reduction,
     task: Task,
     deviations: Floats,
@@ -367,14 +368,16 @@ def _part(
     changes: Changes,
     queries: int,
     clipped: int,
-) -> Part:
+) -> TaskResult:
     """Jackknife the turns: one way for every reduction, exact where the reduction is linear."""
     turns = deviations.shape[1]
     mean = deviations.mean(axis=1)
     value = combined(reduction, mean, centres)
     if turns == 1:
         nothing = np.zeros(len(value))
-        return Part(task.rows, 1, mean, centres, nothing, nothing, changes, queries, clipped, NONE)
+        return TaskResult(
+            task.rows, 1, mean, centres, nothing, nothing, changes, queries, clipped, NONE
+        )
     without = (turns * mean[:, None] - deviations) / (turns - 1)
     values = combined(reduction, without, np.broadcast_to(centres[:, None], without.shape))
     squares = (turns - 1) ** 2 * np.sum((values - values.mean(axis=1, keepdims=True)) ** 2, axis=1)
@@ -382,4 +385,6 @@ def _part(
     # number it is the mean product of two different turns, which has none at all.
     unbiased = turns * value**2 - (turns - 1) * np.mean(values**2, axis=1)
     noise = (value**2 - unbiased) * turns
-    return Part(task.rows, turns, mean, centres, squares, noise, changes, queries, clipped, NONE)
+    return TaskResult(
+        task.rows, turns, mean, centres, squares, noise, changes, queries, clipped, NONE
+    )

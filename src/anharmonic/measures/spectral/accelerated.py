@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from array_api_compat import array_namespace
 
+from anharmonic._core.arrays import to_numpy64
 from anharmonic._core.protocols import Floats, Integers
 from anharmonic.measures.spectral.products import GROUPS, SPARE, chunks, compared, lengthened
 from anharmonic.models.torch_arrays import accelerated, full_precision, placed
-from anharmonic.regions import host
 
 __all__ = ["on_device"]
 
@@ -61,8 +61,8 @@ def _scanned(
             candidates, last = _smallest(squares, kept)
             best, distances = _ranked(centred, own, candidates, count)
             nearest.append(best.cpu().numpy())
-            farthest.append(host(distances))
-            reach.append(host(last) if kept < rows - 1 else np.full(len(own), np.inf))
+            farthest.append(to_numpy64(distances))
+            reach.append(to_numpy64(last) if kept < rows - 1 else np.full(len(own), np.inf))
     return np.concatenate(nearest), np.concatenate(farthest), np.concatenate(reach)
 
 

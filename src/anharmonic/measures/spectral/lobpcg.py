@@ -10,11 +10,11 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from array_api_compat import array_namespace, device
+from array_api_compat import array_namespace
 
+from anharmonic._core.arrays import array_like, to_numpy64
 from anharmonic._core.protocols import Floats, Map
 from anharmonic.measures.spectral.multigrid import without_constants
-from anharmonic.regions import host
 
 __all__ = ["Apply", "Climb", "Problem", "best_within", "climbed"]
 
@@ -39,7 +39,7 @@ class _Block(NamedTuple):
     outputs: Any
 
     def mixed(self, weights: Floats) -> _Block:
-        there = like(self.columns, weights)
+        there = array_like(weights, self.columns)
         return _Block(*(each @ there for each in self))
 
     def beside(self, others: list[_Block], each: Map) -> _Block:
@@ -73,9 +73,9 @@ def climbed(problem: Problem, vectors: Any, wanted: int, rounds: int, to: float)
     block = block.mixed(mixing)
     moves: list[_Block] = []
     for turn in range(rounds + 1):
-        misfits = block.inputs - block.outputs * like(block.columns, values)
+        misfits = block.inputs - block.outputs * array_like(values, block.columns)
         steps = problem.inverse(misfits)
-        bounds = np.sqrt(np.maximum(host((misfits * steps).sum(0)), 0.0)) / values
+        bounds = np.sqrt(np.maximum(to_numpy64((misfits * steps).sum(0)), 0.0)) / values
         if turn == rounds or bounds[:wanted].max() <= to:
             break
         open_ = np.flatnonzero(bounds > to / 10)
@@ -87,12 +87,6 @@ def climbed(problem: Problem, vectors: Any, wanted: int, rounds: int, to: float)
         still[:width] = 0.0
         block, *moves = problem.each(whole.mixed, (mixing, still))
     return Climb(values, block.columns, bounds)
-
-
-def like(columns: Any, small: Floats) -> Any:
-    """A small numpy array where the columns live."""
-    space = array_namespace(columns)
-    return space.asarray(small, dtype=columns.dtype, device=device(columns))
 
 
 def best_within(problem: Problem, vectors: Any) -> Climb:
@@ -112,7 +106,7 @@ def _ritz(block: _Block, count: int, each: Map) -> tuple[Floats, Floats]:
     from scipy.linalg import eigh
 
     across = block.columns.T
-    near, far = each(lambda side: host(across @ side), (block.inputs, block.outputs))
+    near, far = each(lambda side: to_numpy64(across @ side), (block.inputs, block.outputs))
     lengths = np.sqrt(np.diag(far))
     scale = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
     sizes, axes = np.linalg.eigh(far * scale * scale[:, None])

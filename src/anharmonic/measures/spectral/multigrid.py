@@ -59,7 +59,7 @@ def hierarchy(laplacian: Any, seed: int, precision: Any = np.float32) -> Hierarc
     matrix = laplacian.tocsr()
     while matrix.shape[0] > COARSEST:
         inverse = DAMPING / matrix.diagonal()[:, None]
-        finer = _smoothed(matrix, inverse, _gathered(matrix, random))
+        finer = _smoothed(matrix, inverse, _aggregate(matrix, random))
         few = finer.shape[1] < FEWEST and matrix.shape[0] <= DIRECT
         if few or finer.shape[1] == matrix.shape[0]:
             break
@@ -73,7 +73,7 @@ def hierarchy(laplacian: Any, seed: int, precision: Any = np.float32) -> Hierarc
     return Hierarchy(levels, coarsest.astype(precision))
 
 
-def _gathered(matrix: Any, random: Any) -> Integers:
+def _aggregate(matrix: Any, random: Any) -> Integers:
     """Which gathering each node is in, (size,): the seed at most two steps away.
 
     A node becomes a seed when it comes first, in a random order, of all nodes within two steps

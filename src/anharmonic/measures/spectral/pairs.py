@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from anharmonic._core.arrays import to_numpy64
 from anharmonic._core.columns import is_index
+from anharmonic._core.frames import as_table
 from anharmonic._core.protocols import Floats, Integers
 from anharmonic._core.randomness import generator
 from anharmonic.errors import OutputError, PointsError, listed
-from anharmonic.measures.setup.batching import answers, question_about
+from anharmonic.measures.setup.batching import answers, caller_for
 from anharmonic.measures.setup.scale import scaled
 from anharmonic.models import as_model
-from anharmonic.regions import Region, as_region, host
+from anharmonic.regions import Region, as_region
 
 __all__ = ["Pairs", "crowded", "is_data", "paired"]
 
@@ -49,7 +50,7 @@ def is_data(thing: Any) -> bool:
     """Whether something is points rather than a model."""
     if isinstance(thing, (Region, list, tuple)) or hasattr(thing, "__array__"):
         return True
-    return isinstance(nw.from_native(thing, eager_only=True, pass_through=True), nw.DataFrame)
+    return as_table(thing) is not None
 
 
 def paired(points: Any, sources: Mapping[str, Any], scale: Any, output: Any = None) -> Pairs:
@@ -66,12 +67,12 @@ def paired(points: Any, sources: Mapping[str, Any], scale: Any, output: Any = No
         if is_data(source):
             found[name] = _recorded(source, len(inputs), name)
         else:
-            found[name] = _asked(source, whole, output)
+            found[name] = _ask_model(source, whole, output)
             queries += len(inputs)
     rows, nodes = _distinct([inputs, *found.values()])
     if len(rows) < len(inputs):
         inputs, found = inputs[rows], {name: outputs[rows] for name, outputs in found.items()}
-    kept = None if raw else host(units)
+    kept = None if raw else to_numpy64(units)
     return Pairs(inputs, found, rows, nodes, queries, region.columns, region.still, kept)
 
 
@@ -80,15 +81,15 @@ def _as_precise(values: Any) -> Floats:
     array there is. Distances between its numbers are computed in double precision all the same.
     """
     single = isinstance(values, np.ndarray) and values.dtype == np.float32
-    return values if single else host(values)
+    return values if single else to_numpy64(values)
 
 
 def _recorded(source: Any, wanted: int, name: str) -> Floats:
-    table = nw.from_native(source, eager_only=True, pass_through=True)
+    table = as_table(source)
     try:
-        if isinstance(table, nw.DataFrame):
+        if table is not None:
             source = table.drop([each for each in table.columns if is_index(each)]).to_numpy()
-        outputs = host(source)
+        outputs = to_numpy64(source)
     except (TypeError, ValueError) as problem:
         raise OutputError(f"the outputs of {name} are not numbers: give logits") from problem
     if outputs.ndim == 0 or len(outputs) != wanted:
@@ -103,11 +104,11 @@ def _recorded(source: Any, wanted: int, name: str) -> Floats:
     return outputs
 
 
-def _asked(source: Any, region: Region, output: Any) -> Floats:
+def _ask_model(source: Any, region: Region, output: Any) -> Floats:
     model = as_model(source, output=output)
-    question, _ = question_about(model, region)
+    caller, _ = caller_for(model, region)
     values = model.place(region.values[:, None, :])
-    return answers(question, values, np.arange(len(region)))[:, 0, :]
+    return answers(caller, values, np.arange(len(region)))[:, 0, :]
 
 
 def _distinct(arrays: list[Floats]) -> tuple[Integers, Integers]:

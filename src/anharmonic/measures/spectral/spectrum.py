@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from anharmonic._core.arrays import array_like, to_numpy64
 from anharmonic._core.protocols import Floats, Map
 from anharmonic._core.randomness import generator
 from anharmonic.errors import NotConverged
 from anharmonic.measures.spectral.graph import Graph
-from anharmonic.measures.spectral.lobpcg import Apply, Climb, Problem, best_within, climbed, like
+from anharmonic.measures.spectral.lobpcg import Apply, Climb, Problem, best_within, climbed
 from anharmonic.measures.spectral.multigrid import (
     approximately,
     hierarchy,
@@ -20,7 +21,6 @@ from anharmonic.measures.spectral.multigrid import (
 )
 from anharmonic.measures.spectral.threads import single_thread
 from anharmonic.models.torch_arrays import placed, sparse
-from anharmonic.regions import host
 
 __all__ = ["ROUGH", "TOLERANCE", "Spectrum", "climb", "leading"]
 
@@ -111,7 +111,7 @@ def _posed(
 
     def back(vectors: Any) -> Floats:
         restored = np.empty(vectors.shape)
-        restored[order] = host(vectors)
+        restored[order] = to_numpy64(vectors)
         return restored
 
     inverse = approximately(grid)
@@ -173,7 +173,7 @@ def _overlooked(problem: Problem, found: Climb, rank: int, seed: int) -> Any:
     """
     kept = found.vectors[:, :rank]
     weights = problem.outputs(kept)
-    fresh = like(kept, generator(seed, 23).standard_normal((len(kept), 4)))
+    fresh = array_like(generator(seed, 23).standard_normal((len(kept), 4)), kept)
     for _ in range(CLIMBS):
         fresh = problem.inverse(problem.inputs(without_constants(fresh)))
         fresh = fresh - kept @ (weights.T @ fresh)

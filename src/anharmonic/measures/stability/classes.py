@@ -14,7 +14,7 @@ from anharmonic._core.margins import of_classes, probabilities_of
 from anharmonic._core.protocols import Floats, Integers
 from anharmonic._core.statistics import Moments, Rate
 from anharmonic.errors import PointsError, SettingsError
-from anharmonic.measures.search import StepArguments, set_out
+from anharmonic.measures.search import StepArguments, prepare
 from anharmonic.measures.search.result import Search
 from anharmonic.measures.stability.surroundings import Surroundings, surroundings
 
@@ -113,14 +113,14 @@ def class_table(
     asked for unless `output` says otherwise.
     """
     arguments["output"] = arguments.get("output", "logit")
-    climber, facts = set_out(model, points, "margin", **arguments)
-    found = surroundings(climber)
+    chooser, facts = prepare(model, points, "margin", **arguments)
+    found = surroundings(chooser)
     names = list(facts.classes) or [str(each) for each in range(found.outputs.shape[1])]
     truth = None if labels is None else _positions(labels, names, len(found.labels))
     if search is not None and search.settings.fingerprint != facts.fingerprint:
         raise SettingsError("the search was made at other points: search at these")
     groups = found.labels if truth is None else truth
-    sure = of_classes(probabilities_of(found.outputs, climber.question.model.kind), found.labels)
+    sure = of_classes(probabilities_of(found.outputs, chooser.caller.model.kind), found.labels)
     rows = [
         _row(names[each], groups == each, found, sure, truth, search, steps)
         for each in np.unique(groups).tolist()

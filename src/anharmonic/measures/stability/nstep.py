@@ -12,7 +12,7 @@ from anharmonic._core.metrics import Metric, register
 from anharmonic._core.progress import Progress, shown
 from anharmonic._core.protocols import Floats
 from anharmonic.errors import SettingsError
-from anharmonic.measures.search import StepArguments, set_out
+from anharmonic.measures.search import StepArguments, prepare
 from anharmonic.measures.search.result import StepSettings
 from anharmonic.measures.stability.surroundings import Surroundings, surroundings, walked
 from anharmonic.scores import Scores
@@ -78,16 +78,16 @@ def nstep_robustness(
     walking = kind in ("walks", "sway")
     if walking and event == "ever":
         raise SettingsError("walks are asked for at their ends alone: event='ever' takes 'drift'")
-    climber, facts = set_out(model, points, "random" if walking else "margin", **arguments)
+    chooser, facts = prepare(model, points, "random" if walking else "margin", **arguments)
     with shown(progress) as tell:
         found = (
-            walked(climber, steps, facts.directions, tell)
+            walked(chooser, steps, facts.directions, tell)
             if walking
-            else surroundings(climber, tell)
+            else surroundings(chooser, tell)
         )
     outputs = found.margins
     if kind == "paper":
-        values, errors, signed, outputs = _paper(found, steps, climber.question.model.kind)
+        values, errors, signed, outputs = _paper(found, steps, chooser.caller.model.kind)
     elif kind == "sway":
         values, errors, signed = _sway(found)
     else:

@@ -11,9 +11,9 @@ from anharmonic._core.margins import labels_of, margins_of, of_classes
 from anharmonic._core.progress import Telling
 from anharmonic._core.protocols import Array, Floats, Integers
 from anharmonic.errors import SettingsError
-from anharmonic.measures.search import Climber
+from anharmonic.measures.search import StepChooser
 from anharmonic.measures.search.steps import blocks
-from anharmonic.measures.setup.sphere import placed
+from anharmonic.measures.setup.sphere import rows_on_device
 
 __all__ = ["Surroundings", "surroundings", "walked"]
 
@@ -46,22 +46,24 @@ class Surroundings(NamedTuple):
         return -pairs.mean(axis=1), error
 
 
-def surroundings(climber: Climber, tell: Telling | None = None) -> Surroundings:
+def surroundings(chooser: StepChooser, tell: Telling | None = None) -> Surroundings:
     """Ask for every point and its neighbours: one query more than the ball has directions."""
-    stride = climber.stride
-    if stride.ball.fresh and stride.half < 3:
+    step_rule = chooser.step_rule
+    if step_rule.ball.fresh and step_rule.half < 3:
         raise SettingsError(
-            f"{stride.half} random directions say too little about their spread: ask for more "
+            f"{step_rule.half} random directions say too little about their spread: ask for more "
             "with directions="
         )
 
     def neighbours(start: Array, rows: Integers, low: int, high: int) -> Array:
-        return stride.neighbours(start, rows, TURN, low, high)
+        return step_rule.neighbours(start, rows, TURN, low, high)
 
-    return _collected(climber, stride.half, climber.sides, neighbours, stride.ball.fresh, tell)
+    return _collect(chooser, step_rule.half, chooser.sides, neighbours, step_rule.ball.fresh, tell)
 
 
-def walked(climber: Climber, steps: int, walks: int, tell: Telling | None = None) -> Surroundings:
+def walked(
+    chooser: StepChooser, steps: int, walks: int, tell: Telling | None = None
+) -> Surroundings:
     """Ask for every point and for where some random walks of `steps` end, not on the way.
 
     One query more than there are `walks`: however long, a walk costs one.
@@ -77,24 +79,24 @@ def walked(climber: Climber, steps: int, walks: int, tell: Telling | None = None
         drawn = np.repeat(rows, each) * walks + np.tile(np.arange(low, high), many)
         position = start[np.repeat(np.arange(many), each).tolist()]
         for number in range(steps):
-            position, _ = climber.stride.anywhere(position, drawn, 2 * number + TURN)
+            position, _ = chooser.step_rule.anywhere(position, drawn, 2 * number + TURN)
         return position.reshape((many, each, start.shape[1]))
 
-    return _collected(climber, walks, 1, ends, True, tell)
+    return _collect(chooser, walks, 1, ends, True, tell)
 
 
 Ends = Callable[[Array, Integers, int, int], Array]
 """From starts (rows, n), rows, and which directions or walks: where they lead, (rows, each, n)."""
 
 
-def _collected(
-    climber: Climber, count: int, sides: int, ends: Ends, drawn: bool, tell: Telling | None
+def _collect(
+    chooser: StepChooser, count: int, sides: int, ends: Ends, drawn: bool, tell: Telling | None
 ) -> Surroundings:
     """As many rows at a time as fit in memory with all that is around them."""
-    every, each = np.arange(len(climber.question.region)), max(1, climber.chunk // (sides * count))
+    every, each = np.arange(len(chooser.caller.region)), max(1, chooser.chunk // (sides * count))
     parts, cost = [], sides * count + 1
     for rows in blocks(every, each):
-        parts.append(_some(climber, rows, count, sides, ends))
+        parts.append(_some(chooser, rows, count, sides, ends))
         if tell is not None:
             tell((int(rows[-1]) + 1) * cost, len(every) * cost)
     outputs, changes, own = (np.concatenate(each) for each in zip(*parts, strict=True))
@@ -104,17 +106,17 @@ def _collected(
 
 
 def _some(
-    climber: Climber, rows: Integers, count: int, sides: int, ends: Ends
+    chooser: StepChooser, rows: Integers, count: int, sides: int, ends: Ends
 ) -> tuple[Floats, Floats, Floats]:
     """Outputs at some rows, and changes around them, as many ends as fit in memory."""
-    start = placed(climber.question, rows)
-    centres = climber.outputs(start[:, None, :], rows)[:, 0]
+    start = rows_on_device(chooser.caller, rows)
+    centres = chooser.outputs(start[:, None, :], rows)[:, 0]
     labels = labels_of(centres)
     margin, output = margins_of(centres, labels), of_classes(centres, labels)
     changes, own = [], []
-    room = max(1, climber.chunk // (sides * len(rows)))
+    room = max(1, chooser.chunk // (sides * len(rows)))
     for low in range(0, count, room):
-        answers = climber.outputs(ends(start, rows, low, min(count, low + room)), rows)
+        answers = chooser.outputs(ends(start, rows, low, min(count, low + room)), rows)
         shape = (len(rows), sides, -1)
         changes.append((margins_of(answers, labels) - margin[:, None]).reshape(shape))
         own.append((of_classes(answers, labels) - output[:, None]).reshape(shape))

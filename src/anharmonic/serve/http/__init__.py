@@ -2,20 +2,20 @@
 
 `connections` bounds how many there are and how long a request's head may take, `origins` tells
 web pages of elsewhere from everybody else, `paths` refuses those that mean another place than
-they say, `seldom` keeps a flood out of the log.
+they say, `log_throttle` keeps a flood out of the log.
 """
 
-from anharmonic.serve.http.connections import Crowd, open_files, patient_protocol
-from anharmonic.serve.http.origins import foreign, local_host
-from anharmonic.serve.http.paths import straight
-from anharmonic.serve.http.seldom import Seldom
+from anharmonic.serve.http.connections import ConnectionLimiter, bounded_protocol, open_files
+from anharmonic.serve.http.log_throttle import LogThrottle
+from anharmonic.serve.http.origins import is_cross_origin, is_local_host
+from anharmonic.serve.http.paths import is_plain_path
 
 __all__ = [
-    "Crowd",
-    "Seldom",
-    "foreign",
-    "local_host",
+    "ConnectionLimiter",
+    "LogThrottle",
+    "bounded_protocol",
+    "is_cross_origin",
+    "is_local_host",
+    "is_plain_path",
     "open_files",
-    "patient_protocol",
-    "straight",
 ]

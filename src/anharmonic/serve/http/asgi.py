@@ -12,7 +12,7 @@ from starlette.responses import Response
 from anharmonic.serve.http.body import check_announced, read_body
 from anharmonic.serve.http.limits import HttpLimits
 from anharmonic.serve.http.problems import Overloaded, ServiceError
-from anharmonic.serve.http.responses import answered
+from anharmonic.serve.http.responses import problem_response
 from anharmonic.serve.http.security import PLAIN_HEADERS, SECURITY_HEADERS, Guard
 
 __all__ = ["Application", "Body"]
@@ -74,14 +74,16 @@ class Application:
             await self._enter(scope, receive, sending)
         except ServiceError as fault:
             if not began:
-                await answered(fault)(scope, receive, sending)
+                await problem_response(fault)(scope, receive, sending)
         except ConnectionError:
             return
         except Exception:
             LOG.exception("%s %.200r failed", scope["method"], scope["path"])
             if began:
                 raise
-            await answered(ServiceError("this failed here: see the log"))(scope, receive, sending)
+            await problem_response(ServiceError("this failed here: see the log"))(
+                scope, receive, sending
+            )
 
     async def _enter(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = {

@@ -10,9 +10,9 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from anharmonic.serve.http.seldom import Seldom
+from anharmonic.serve.http.log_throttle import LogThrottle
 
-__all__ = ["Crowd", "open_files", "patient_protocol"]
+__all__ = ["ConnectionLimiter", "bounded_protocol", "open_files"]
 
 LOG = logging.getLogger("anharmonic.serve.http")
 HEAD_SECONDS = 10.0
@@ -42,7 +42,7 @@ def open_files(wanted: int) -> int:
     return max(1, allowed)
 
 
-class Crowd:
+class ConnectionLimiter:
     """Who is connected, and who of them waits without a request, by address."""
 
     def __init__(self, most: int, of_one: int | None = None) -> None:
@@ -51,7 +51,7 @@ class Crowd:
         self.here: dict[str, dict[Any, None]] = {}
         self.idle: dict[str, dict[Any, None]] = {}
         self.count = 0
-        self._seldom = Seldom()
+        self._throttle = LogThrottle()
 
     def enter(self, one: Any, address: str) -> bool:
         """Let a connection in, if need be in the place of another; False where there is none."""
@@ -62,7 +62,7 @@ class Crowd:
             self.rest(one, address)
             return True
         crowded = address if len(mine) > self.of_one else self._crowded(len(mine))
-        if told := self._seldom.due():
+        if told := self._throttle.due():
             LOG.warning(
                 "too many connections (%d, %d from %s): idle ones are closed (%d times)",
                 *(self.count, len(mine), address, told),
@@ -103,13 +103,13 @@ class Crowd:
             self.idle.pop(address, None)
 
 
-def patient_protocol(
-    crowd: Crowd, head_seconds: float = HEAD_SECONDS, head_bytes: int = HEAD_BYTES
+def bounded_protocol(
+    limiter: ConnectionLimiter, head_seconds: float = HEAD_SECONDS, head_bytes: int = HEAD_BYTES
 ) -> Any:
     """The protocol of uvicorn, with an end to its patience: a class for `Config(http=…)`."""
     from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-    class Patient(HttpToolsProtocol):
+    class BoundedProtocol(HttpToolsProtocol):
         """Closes a connection whose request's head does not come, or does not end."""
 
         address = ""
@@ -121,14 +121,14 @@ def patient_protocol(
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
             self.address = self.client[0] if self.client else ""
-            if not crowd.enter(self, self.address):
+            if not limiter.enter(self, self.address):
                 transport.abort()
                 return
             self.deadline = self.loop.call_later(head_seconds, transport.abort)
 
         def connection_lost(self, exc: Exception | None) -> None:
             self._in_time()
-            crowd.leave(self, self.address)
+            limiter.leave(self, self.address)
             super().connection_lost(exc)
 
         def data_received(self, data: bytes) -> None:
@@ -151,17 +151,17 @@ def patient_protocol(
         def on_headers_complete(self) -> None:
             self.awaiting = False
             self._in_time()
-            crowd.work(self, self.address)
+            limiter.work(self, self.address)
             super().on_headers_complete()
 
         def on_response_complete(self) -> None:
             super().on_response_complete()
             if self.cycle is None or self.cycle.response_complete:
-                crowd.rest(self, self.address)
+                limiter.rest(self, self.address)
 
         def _in_time(self) -> None:
             if self.deadline is not None:
                 self.deadline.cancel()
                 self.deadline = None
 
-    return Patient
+    return BoundedProtocol

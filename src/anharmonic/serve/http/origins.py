@@ -10,21 +10,21 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from urllib.parse import urlsplit
 
-__all__ = ["foreign", "is_one_of", "local_host"]
+__all__ = ["is_cross_origin", "is_local_host", "is_one_of"]
 
 LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 
-def foreign(headers: Mapping[str, str]) -> bool:
+def is_cross_origin(headers: Mapping[str, str]) -> bool:
     """Whether a page that this server did not serve is behind a request.
 
-    >>> foreign({"host": "127.0.0.1:8000"})
+    >>> is_cross_origin({"host": "127.0.0.1:8000"})
     False
-    >>> foreign({"host": "127.0.0.1:8000", "origin": "http://evil.test"})
+    >>> is_cross_origin({"host": "127.0.0.1:8000", "origin": "http://evil.test"})
     True
-    >>> foreign({"host": "127.0.0.1:8000", "sec-fetch-site": "cross-site"})
+    >>> is_cross_origin({"host": "127.0.0.1:8000", "sec-fetch-site": "cross-site"})
     True
-    >>> foreign({"host": "127.0.0.1:8000", "origin": "http://127.0.0.1:8000"})
+    >>> is_cross_origin({"host": "127.0.0.1:8000", "origin": "http://127.0.0.1:8000"})
     False
     """
     site = headers.get("sec-fetch-site")
@@ -39,14 +39,14 @@ def foreign(headers: Mapping[str, str]) -> bool:
         return True
 
 
-def local_host(host: str, *others: str) -> bool:
+def is_local_host(host: str, *others: str) -> bool:
     """Whether a Host header names this machine itself, or one of the names given.
 
     A page can point a name of its own here; its requests then carry that name.
 
-    >>> local_host("localhost:8000"), local_host("[::1]"), local_host("evil.test:8000")
+    >>> is_local_host("localhost:8000"), is_local_host("[::1]"), local_host("evil.test:8000")
     (True, True, False)
-    >>> local_host("127.0.0.1:80@evil.test")
+    >>> is_local_host("127.0.0.1:80@evil.test")
     False
     """
     return is_one_of(host, (*LOCAL_NAMES, *others))

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from urllib.parse import unquote_to_bytes
 
-__all__ = ["straight"]
+__all__ = ["is_plain_path"]
 
 
-def straight(raw: bytes) -> bool:
+def is_plain_path(raw: bytes) -> bool:
     r"""Whether a path has no dots, encoded slashes, empty parts or control characters.
 
     Servers differ in what they make of these, so a check here would say nothing about there.
 
-    >>> straight(b"/v2/models/a.b%20c/infer"), straight(b"/v2/../admin")
+    >>> is_plain_path(b"/v2/models/a.b%20c/infer"), is_plain_path(b"/v2/../admin")
     (True, False)
-    >>> straight(b"/v2/%2e%2e/admin"), straight(b"/v2/..%2fadmin"), straight(b"/v2//admin")
-    (False, False, False)
-    >>> straight(b"/v2/%252e%252e/admin"), straight(b"/v2/a\\..\\b")
+    >>> is_plain_path(b"/v2/%2e%2e/admin"), is_plain_path(b"/v2/..%2fadmin")
+    (False, False)
+    >>> is_plain_path(b"/v2//admin")
+    False
+    >>> is_plain_path(b"/v2/%252e%252e/admin"), is_plain_path(b"/v2/a\\..\\b")
     (False, False)
     """
     if not raw.startswith(b"/"):

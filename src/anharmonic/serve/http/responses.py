@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from anharmonic.serve.http.problems import ServiceError
 
-__all__ = ["PROBLEMS", "Json", "answered"]
+__all__ = ["PROBLEMS", "Json", "problem_response"]
 
 PROBLEMS: dict[int | str, dict[str, Any]] = {
     status: {"description": about, "content": {"application/problem+json": {}}}
@@ -35,7 +35,7 @@ class Json(Response):
         return to_json(content)
 
 
-def answered(fault: ServiceError) -> Response:
+def problem_response(fault: ServiceError) -> Response:
     """A problem as RFC 9457 writes it."""
     body = {
         "type": f"urn:anharmonic:{fault.kind}",

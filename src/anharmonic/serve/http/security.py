@@ -9,7 +9,7 @@ import hmac
 import logging
 from collections.abc import Mapping
 
-from anharmonic.serve.http import Seldom, foreign, local_host
+from anharmonic.serve.http import LogThrottle, is_cross_origin, is_local_host
 from anharmonic.serve.http.problems import BadRequest, Overloaded
 
 __all__ = ["PLAIN_HEADERS", "SECURITY_HEADERS", "Guard", "token_of"]
@@ -49,7 +49,7 @@ class Guard:
         self.ingest_token, self.read_token = ingest_token, read_token
         self.guarded = ingest_token is not None
         self._wrong = 0
-        self._seldom = Seldom()
+        self._throttle = LogThrottle()
 
     async def admit(self, method: str, path: str, headers: Mapping[str, str], address: str) -> None:
         """Check where a request comes from, and the token of the role that it needs.
@@ -63,7 +63,7 @@ class Guard:
             if not self._forwarded(path):
                 self._admit_role(method, headers)
         except BadRequest as fault:
-            if told := self._seldom.due(f"{address} {fault.kind}"):
+            if told := self._throttle.due(f"{address} {fault.kind}"):
                 LOG.warning("refused %s from %s: %s (%d times)", method, address, fault, told)
             if fault.kind == "unauthorized" and headers.get("authorization"):
                 await self._slowed()
@@ -74,9 +74,9 @@ class Guard:
 
     def _admit_page(self, method: str, headers: Mapping[str, str]) -> None:
         """No page of elsewhere: none that sends, and without tokens none by another name."""
-        if method not in SAFE and foreign(headers):
+        if method not in SAFE and is_cross_origin(headers):
             raise BadRequest("a web page of elsewhere may not send this", status=403, kind="origin")
-        if not self.guarded and not local_host(headers.get("host", ""), self.host):
+        if not self.guarded and not is_local_host(headers.get("host", ""), self.host):
             raise BadRequest(
                 "this service answers to localhost only: set tokens", status=421, kind="host"
             )

@@ -14,7 +14,7 @@ from anharmonic.errors import InputError, SettingsError
 from anharmonic.llm.recipe import Recipe
 from anharmonic.llm.summaries import lines, read_run
 from anharmonic.monitor.alarms import Alarm, points_per_alarm
-from anharmonic.monitor.evidence_tracker import Weighing, fitted_channels
+from anharmonic.monitor.evidence_tracker import EvidenceTracker, fitted_channels
 from anharmonic.serve.llm.scorer import ChatScore
 
 __all__ = ["ChatWatch", "quiet_time", "way_of_measuring"]
@@ -57,7 +57,7 @@ class ChatWatch:
         channels = fitted_channels(
             {"gamma": reference}, None, rate, CONFIDENCE, "auto", "evidence", seed, promise
         )
-        self._weighing = Weighing(channels, rate, memory=1)
+        self._weighing = EvidenceTracker(channels, rate, memory=1)
         self._raised: list[dict[str, Any]] = []
         self._lock = threading.Lock()
 

@@ -13,7 +13,7 @@ from anharmonic._core.randomness import generator
 from anharmonic.errors import AnharmonicError, first_line
 from anharmonic.llm.cache import Cache, identity
 from anharmonic.llm.clients.exchange import USUAL_TEMPERATURE
-from anharmonic.llm.dispatch import Tally
+from anharmonic.llm.dispatch import Usage
 from anharmonic.llm.measuring import measured
 from anharmonic.llm.recipe import Recipe
 from anharmonic.llm.records import NOTHING, Record
@@ -82,13 +82,13 @@ class Scorer:
         kept = {name: value for name, value in chat.items() if not name.startswith("stream")}
         parameters = Parameters(_temperature(chat), chat=json.dumps(kept, sort_keys=True))
         recipe = replace(self.recipe, parameters=parameters)
-        tally = Tally()
+        usage = Usage()
         with Cache(":memory:") as cache:
             original = recipe.requests(prompt)[0][0]
             cache.put(identity(self.client.name, original), Answer(answer))
             try:
                 (record,) = measured(
-                    *(self.client, [prompt], recipe, self.embed), cache=cache, tally=tally
+                    *(self.client, [prompt], recipe, self.embed), cache=cache, usage=usage
                 )
                 problem = None
             except AnharmonicError as stopped:
@@ -102,9 +102,9 @@ class Scorer:
             answer,
             NOTHING if record.gamma is None else record.gamma.estimate,
             NOTHING if record.gamma0 is None else record.gamma0.estimate,
-            tally.refused,
-            tally.failed,
-            tally.calls,
+            usage.refused,
+            usage.failed,
+            usage.calls,
             problem,
         )
         with self._lock:

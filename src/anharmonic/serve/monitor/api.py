@@ -15,17 +15,17 @@ from starlette.responses import Response, StreamingResponse
 
 from anharmonic.serve.http.asgi import App, Application
 from anharmonic.serve.http.problems import BadRequest, ServiceError
-from anharmonic.serve.http.responses import PROBLEMS, Json, answered
+from anharmonic.serve.http.responses import PROBLEMS, Json, problem_response
 from anharmonic.serve.http.security import Guard
 from anharmonic.serve.monitor.dashboard import add_dashboard
-from anharmonic.serve.monitor.ingest import ARROW, Intake
+from anharmonic.serve.monitor.ingest import ARROW, Ingest
 from anharmonic.serve.monitor.metrics import Metrics
 from anharmonic.serve.monitor.payloads import Observe, Observed
 from anharmonic.serve.monitor.pipeline import Pipeline
 from anharmonic.serve.monitor.proxy import Proxy
 from anharmonic.serve.monitor.settings import Settings
-from anharmonic.serve.monitor.snapshots import Live
-from anharmonic.serve.monitor.stored_monitor import Watch
+from anharmonic.serve.monitor.snapshots import Snapshots
+from anharmonic.serve.monitor.stored_monitor import StoredMonitor
 from anharmonic.serve.monitor.webhook import Webhook
 
 __all__ = ["Service"]
@@ -54,26 +54,26 @@ ANY = {"requestBody": {"required": True, "content": {"application/json": {"schem
 class Service:
     """A watch, behind HTTP. `app` is the ASGI application."""
 
-    def __init__(self, watch: Watch, settings: Settings) -> None:
+    def __init__(self, watch: StoredMonitor, settings: Settings) -> None:
         self.watch, self.settings = watch, settings
         self.metrics = Metrics(watch)
         self.pipeline = Pipeline(watch, self.metrics, settings.limits, settings.retention)
         self.pipeline.listen(self.metrics.take)
-        self.live = Live(self.pipeline)
-        self.intake = Intake(self.pipeline)
+        self.live = Snapshots(self.pipeline)
+        self.ingest = Ingest(self.pipeline)
         self.webhook = Webhook(watch, self.metrics, settings)
         self.pipeline.listen(self.webhook.heard)
-        self.proxy = Proxy(settings, self.intake) if settings.upstream else None
+        self.proxy = Proxy(settings, self.ingest) if settings.upstream else None
         self.beside: list[Callable[[], Coroutine[Any, Any, None]]] = []
         """What else runs while the service does."""
-        self.app = self._door()
+        self.app = self._application()
 
-    def _door(self) -> App:
-        intake, settings = self.intake, self.settings
+    def _application(self) -> App:
+        ingest, settings = self.ingest, self.settings
         short = {
-            "/v1/observe": intake.observe,
-            "/v1/events": intake.cloudevent,
-            "/": intake.cloudevent,
+            "/v1/observe": ingest.observe,
+            "/v1/events": ingest.cloudevent,
+            "/": ingest.cloudevent,
         }
         return Application(
             self._routes(),
@@ -103,7 +103,7 @@ class Service:
             await self.webhook.stop()
             if self.proxy is not None:
                 self.proxy.close()
-            self.intake.close()
+            self.ingest.close()
             await self.pipeline.stop()
             self.watch.store.close()
 
@@ -126,17 +126,17 @@ class Service:
     async def _fault(self, _: Request, problem: Exception) -> Response:
         assert isinstance(problem, ServiceError)
         self.pipeline.health.heard(problem)
-        return answered(problem)
+        return problem_response(problem)
 
     def _add_intake(self, app: FastAPI) -> None:
         # The door answers these; they stand here for the OpenAPI document.
         documented: dict[str, Any] = {"response_model": Observed, "responses": PROBLEMS}
         post: Callable[..., Any] = app.post
         post("/v1/observe", **documented, openapi_extra=BODY, name="Observe points")(
-            _handing(self.intake.observe)
+            _handing(self.ingest.observe)
         )
         post("/v1/events", **documented, openapi_extra=ANY, name="Take CloudEvents")(
-            _handing(self.intake.cloudevent)
+            _handing(self.ingest.cloudevent)
         )
 
         @app.post("/v1/reset", responses=PROBLEMS, openapi_extra=EMPTY)
@@ -155,7 +155,7 @@ class Service:
             return
         for path in ("/v2/models/{model}/infer", "/v2/models/{model}/versions/{version}/infer"):
             post(path, **documented, openapi_extra=ANY, name="Take a v2 request")(
-                _handing(self.intake.infer)
+                _handing(self.ingest.infer)
             )
 
     def _add_reading(self, app: FastAPI) -> None:
@@ -179,7 +179,7 @@ class Service:
             found = reading.point(id)
             if found is None:
                 raise BadRequest(f"no event {id[:80]!r} is kept", status=404, kind="absent")
-            return {**found, "point": self.watch.form.named(found["point"])}
+            return {**found, "point": self.watch.row_schema.named(found["point"])}
 
         @app.get("/v1/status", responses=PROBLEMS)
         async def status() -> dict[str, Any]:
@@ -245,11 +245,11 @@ def _handing(take: Any) -> Any:
 async def _invalid(_: Request, problem: Exception) -> Response:
     assert isinstance(problem, RequestValidationError)
     words = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in problem.errors()[:3])
-    return answered(BadRequest(words))
+    return problem_response(BadRequest(words))
 
 
 async def _other(_: Request, problem: Exception) -> Response:
     assert isinstance(problem, HTTPException)
-    answer = answered(BadRequest(problem.detail, status=problem.status_code, kind="http"))
+    answer = problem_response(BadRequest(problem.detail, status=problem.status_code, kind="http"))
     answer.headers.update(problem.headers or {})
     return answer

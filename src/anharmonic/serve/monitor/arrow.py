@@ -14,7 +14,7 @@ from typing import Any
 from anharmonic.serve.http.problems import BadRequest
 from anharmonic.serve.monitor.payloads import MOST_POINTS, MOST_TEXT, made, within
 from anharmonic.serve.monitor.records import Event
-from anharmonic.serve.monitor.row_schema import Form
+from anharmonic.serve.monitor.row_schema import RowSchema
 
 __all__ = ["events_of_arrow"]
 
@@ -24,14 +24,14 @@ DICTIONARY, BATCH = 2, 3
 """Kinds of messages, as the Arrow format numbers them."""
 
 
-def events_of_arrow(body: bytes, form: Form) -> list[Event]:
+def events_of_arrow(body: bytes, row_schema: RowSchema) -> list[Event]:
     """The events in a stream: a column per feature, and `_id`, `_segment`, `_time` if any."""
     import pyarrow as pa
 
     try:
-        within(_declared_rows(body), len(form.columns))
+        within(_declared_rows(body), len(row_schema.columns))
         with pa.ipc.open_stream(body) as reader:
-            _check_columns(reader.schema, form)
+            _check_columns(reader.schema, row_schema)
             table = reader.read_all()
         table.validate(full=True)
         _check_text(table)
@@ -40,9 +40,9 @@ def events_of_arrow(body: bytes, form: Form) -> list[Event]:
         raise BadRequest(f"the body is no Arrow stream of a table ({problem})"[:300]) from None
     ids, segments = (_texts(columns.pop(name, None), name) for name in FACTS[:2])
     times = _moments(columns.pop("_time", None))
-    by_name = set(columns) == set(form.columns)
-    ordered = [columns[name] for name in form.columns] if by_name else list(columns.values())
-    return made(form.rows(zip(*ordered, strict=True)), ids, segments, times)
+    by_name = set(columns) == set(row_schema.columns)
+    ordered = [columns[name] for name in row_schema.columns] if by_name else list(columns.values())
+    return made(row_schema.rows(zip(*ordered, strict=True)), ids, segments, times)
 
 
 def _declared_rows(body: bytes) -> int:
@@ -92,11 +92,15 @@ def _field(data: bytes, table: int, number: int) -> int | None:
     return table + int(offset) if offset else None
 
 
-def _check_columns(schema: Any, form: Form) -> None:
+def _check_columns(schema: Any, row_schema: RowSchema) -> None:
     names = [name for name in schema.names if name not in FACTS]
-    known = set(names) == set(form.columns) or form.table is None
-    if not known or len(names) != len(form.columns) or len(set(schema.names)) < len(schema.names):
-        raise BadRequest(f"the columns are {', '.join(form.columns[:50])}")
+    known = set(names) == set(row_schema.columns) or row_schema.table is None
+    if (
+        not known
+        or len(names) != len(row_schema.columns)
+        or len(set(schema.names)) < len(schema.names)
+    ):
+        raise BadRequest(f"the columns are {', '.join(row_schema.columns[:50])}")
     odd = [field.name for field in schema if not _plain(field.type)]
     if odd:
         raise BadRequest(f"column {odd[0][:80]!r} holds neither numbers, text nor times")

@@ -17,7 +17,7 @@ from anharmonic.serve.http.problems import BadRequest
 from anharmonic.serve.monitor.inference import rows_of_request
 from anharmonic.serve.monitor.payloads import made
 from anharmonic.serve.monitor.records import Event
-from anharmonic.serve.monitor.row_schema import Form
+from anharmonic.serve.monitor.row_schema import RowSchema
 
 __all__ = ["events_of_cloudevents", "is_cloudevent"]
 
@@ -31,12 +31,14 @@ def is_cloudevent(headers: Mapping[str, str]) -> bool:
     )
 
 
-def events_of_cloudevents(headers: Mapping[str, str], body: bytes, form: Form) -> list[Event]:
+def events_of_cloudevents(
+    headers: Mapping[str, str], body: bytes, row_schema: RowSchema
+) -> list[Event]:
     """The events in a request; none where it holds responses only."""
     kind = headers.get("content-type", "")
     if not kind.startswith("application/cloudevents"):
         about = {name[3:]: value for name, value in headers.items() if name.startswith("ce-")}
-        return _events(about, body, form, headers.get("inference-header-content-length"))
+        return _events(about, body, row_schema, headers.get("inference-header-content-length"))
     try:
         told = json.loads(body)
     except (ValueError, RecursionError):
@@ -46,11 +48,11 @@ def events_of_cloudevents(headers: Mapping[str, str], body: bytes, form: Form) -
         raise BadRequest("a CloudEvent is an object, a batch is a list of them")
     if len(several) > MOST_EVENTS:
         raise BadRequest(f"{len(several):,} events: send at most {MOST_EVENTS:,}", status=413)
-    return [event for each in several for event in _events(each, _data(each), form, None)]
+    return [event for each in several for event in _events(each, _data(each), row_schema, None)]
 
 
 def _events(
-    about: Mapping[str, Any], body: bytes, form: Form, header_length: str | None
+    about: Mapping[str, Any], body: bytes, row_schema: RowSchema, header_length: str | None
 ) -> list[Event]:
     missing = [name for name in ("id", "source", "type", "specversion") if not about.get(name)]
     if missing:
@@ -60,7 +62,7 @@ def _events(
         raise BadRequest("a CloudEvent's id has at most 180 printable characters", status=400)
     if str(about["type"]).endswith(".response"):
         return []
-    rows, _ = rows_of_request(body, form, header_length)
+    rows, _ = rows_of_request(body, row_schema, header_length)
     ids = [name] if len(rows) == 1 else [f"{name}.{place}" for place in range(len(rows))]
     moment = _moment(about.get("time"))
     return made(rows, ids, None, None if moment is None else [moment] * len(rows))

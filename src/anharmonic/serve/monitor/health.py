@@ -14,7 +14,7 @@ from typing import Any
 from anharmonic.errors import first_line
 from anharmonic.serve.http.problems import ModelUnavailable, StoreDamaged, StoreUnavailable
 from anharmonic.serve.monitor.settings import Limits
-from anharmonic.serve.monitor.stored_monitor import Watch
+from anharmonic.serve.monitor.stored_monitor import StoredMonitor
 from anharmonic.serve.monitor.threads import Worker
 
 __all__ = ["Health"]
@@ -26,7 +26,7 @@ PROBE_SECONDS = 10.0
 class Health:
     """What is known of the model and of the store, and the probes that keep it true."""
 
-    def __init__(self, watch: Watch, limits: Limits, asker: Worker) -> None:
+    def __init__(self, watch: StoredMonitor, limits: Limits, asker: Worker) -> None:
         self.watch, self.limits, self._asker = watch, limits, asker
         self.stuck = False
         """The model was asked and has not come back."""

@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from anharmonic._core.arrays import to_numpy64
 from anharmonic._core.protocols import Floats
-from anharmonic.regions import as_region, host
+from anharmonic.regions import as_region
 
 __all__ = ["about", "differences", "mark"]
 
@@ -45,7 +46,7 @@ NAMES = {
 
 def mark(monitor: Any, reference: Any) -> bytes:
     """Sixteen bytes of reference, rate, watch, seed and segment, as they always were."""
-    values = np.ascontiguousarray(host(as_region(reference).values))
+    values = np.ascontiguousarray(to_numpy64(as_region(reference).values))
     segment = monitor.segment if isinstance(monitor.segment, str | int) else None
     settings = repr((monitor.rate, list(monitor.watch), monitor.seed, segment, values.shape))
     return hashlib.blake2b(values.tobytes() + settings.encode(), digest_size=16).digest()
@@ -53,7 +54,7 @@ def mark(monitor: Any, reference: Any) -> bytes:
 
 def about(monitor: Any, reference: Any) -> dict[str, Any]:
     """All of it as plain values."""
-    values = np.ascontiguousarray(host(as_region(reference).values))
+    values = np.ascontiguousarray(to_numpy64(as_region(reference).values))
     told = monitor.settings.plain() if hasattr(monitor, "settings") else {}
     sight = getattr(monitor, "sight", None)
     segment = monitor.segment

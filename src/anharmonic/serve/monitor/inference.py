@@ -12,7 +12,7 @@ from anharmonic.models.tensors import DATATYPES
 from anharmonic.serve.http.problems import BadRequest
 from anharmonic.serve.monitor.payloads import MOST_VALUES, within
 from anharmonic.serve.monitor.records import Cell
-from anharmonic.serve.monitor.row_schema import Form
+from anharmonic.serve.monitor.row_schema import RowSchema
 
 __all__ = ["rows_of_request"]
 
@@ -21,7 +21,7 @@ Json = dict[str, Any]
 
 
 def rows_of_request(
-    body: bytes, form: Form, header_length: str | None = None
+    body: bytes, row_schema: RowSchema, header_length: str | None = None
 ) -> tuple[list[list[Cell]], str]:
     """The points in an inference request, and its id ("" where it has none).
 
@@ -36,7 +36,7 @@ def rows_of_request(
     if not isinstance(request, dict):
         raise BadRequest("the body is no inference request: it has neither inputs nor instances")
     if "instances" in request:
-        return _instances(request["instances"], form), ""
+        return _instances(request["instances"], row_schema), ""
     inputs = request.get("inputs")
     if not isinstance(inputs, list) or not inputs or not all(isinstance(i, dict) for i in inputs):
         raise BadRequest("the body is no inference request: it has neither inputs nor instances")
@@ -44,9 +44,9 @@ def rows_of_request(
     counts = {len(array) if array.ndim else 0 for array in tensors.values()}
     if len(counts) != 1:
         raise BadRequest("every input needs the same number of rows")
-    within(counts.pop(), len(form.columns))
+    within(counts.pop(), len(row_schema.columns))
     name = request.get("id")
-    return form.of_tensors(tensors), name if isinstance(name, str) else ""
+    return row_schema.of_tensors(tensors), name if isinstance(name, str) else ""
 
 
 def _cut(body: bytes, header_length: str | None) -> tuple[bytes, bytes]:
@@ -57,11 +57,11 @@ def _cut(body: bytes, header_length: str | None) -> tuple[bytes, bytes]:
     return body[: int(header_length)], body[int(header_length) :]
 
 
-def _instances(instances: Any, form: Form) -> list[list[Cell]]:
+def _instances(instances: Any, row_schema: RowSchema) -> list[list[Cell]]:
     if not isinstance(instances, list) or not instances:
         raise BadRequest("instances is a list with at least one point")
-    within(len(instances), len(form.columns))
-    return form.rows(_flat(each) if isinstance(each, list) else each for each in instances)
+    within(len(instances), len(row_schema.columns))
+    return row_schema.rows(_flat(each) if isinstance(each, list) else each for each in instances)
 
 
 def _flat(values: list[Any], depth: int = 0) -> list[Any]:

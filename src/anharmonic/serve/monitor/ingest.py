@@ -16,10 +16,10 @@ from anharmonic.serve.monitor.inference import rows_of_request
 from anharmonic.serve.monitor.payloads import events_of_json, made
 from anharmonic.serve.monitor.pipeline import Pipeline
 from anharmonic.serve.monitor.records import Event
-from anharmonic.serve.monitor.row_schema import Form
+from anharmonic.serve.monitor.row_schema import RowSchema
 from anharmonic.serve.monitor.threads import Worker
 
-__all__ = ["Intake"]
+__all__ = ["Ingest"]
 
 LOG = logging.getLogger("anharmonic.serve.monitor")
 ARROW = "application/vnd.apache.arrow.stream"
@@ -30,12 +30,12 @@ SMALL = 32_768
 """Bytes that are read at once; longer bodies are, one after another, in a thread."""
 
 
-class Intake:
+class Ingest:
     """Reads bodies and hands their events to the pipeline; what cannot be read is counted."""
 
     def __init__(self, pipeline: Pipeline) -> None:
         self.pipeline = pipeline
-        self.form = pipeline.watch.form
+        self.row_schema = pipeline.watch.row_schema
         self._reader = Worker("reader")
 
     async def observe(self, headers: Headers, body: bytes) -> Response:
@@ -72,13 +72,13 @@ class Intake:
         return await self._read(body, partial(_events_of_inference, headers, body, own_ids))
 
     async def _read(
-        self, body: bytes, read: Callable[[Form], list[Event]], small: int = SMALL
+        self, body: bytes, read: Callable[[RowSchema], list[Event]], small: int = SMALL
     ) -> list[Event]:
         """Events of a body, off the event loop unless it is small."""
         try:
             if len(body) <= small:
-                return read(self.form)
-            events: list[Event] = await self._reader.do(lambda: read(self.form))
+                return read(self.row_schema)
+            events: list[Event] = await self._reader.do(lambda: read(self.row_schema))
             return events
         except BadRequest as fault:
             raise self._refused(fault) from None
@@ -108,8 +108,10 @@ class Intake:
         )
 
 
-def _events_of_inference(headers: Headers, body: bytes, own_ids: bool, form: Form) -> list[Event]:
-    rows, name = rows_of_request(body, form, headers.get("inference-header-content-length"))
+def _events_of_inference(
+    headers: Headers, body: bytes, own_ids: bool, row_schema: RowSchema
+) -> list[Event]:
+    rows, name = rows_of_request(body, row_schema, headers.get("inference-header-content-length"))
     if own_ids or not name:
         return made(rows, None, None, None)
     if len(name) > 180 or not name.isprintable():

@@ -7,7 +7,7 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
-from anharmonic.serve.monitor.stored_monitor import Outcome, Watch
+from anharmonic.serve.monitor.stored_monitor import Outcome, StoredMonitor
 
 __all__ = ["Metrics"]
 
@@ -23,7 +23,7 @@ MOST_SEGMENTS = 100
 class Metrics:
     """The numbers of one service, in a registry of its own."""
 
-    def __init__(self, watch: Watch) -> None:
+    def __init__(self, watch: StoredMonitor) -> None:
         self.watch = watch
         self.registry = CollectorRegistry()
         self._labels = {"model": watch.model, "version": watch.version}

@@ -19,7 +19,7 @@ from pydantic_core import from_json
 
 from anharmonic.serve.http.problems import BadRequest
 from anharmonic.serve.monitor.records import Cell, Event
-from anharmonic.serve.monitor.row_schema import MOST_CHARACTERS, Form
+from anharmonic.serve.monitor.row_schema import MOST_CHARACTERS, RowSchema
 
 __all__ = [
     *("MOST_POINTS", "MOST_TEXT", "MOST_VALUES", "Id", "Observe", "Observed"),
@@ -99,7 +99,7 @@ class Observed(BaseModel):
     alarm: bool
 
 
-def events_of_json(body: bytes, form: Form) -> list[Event]:
+def events_of_json(body: bytes, row_schema: RowSchema) -> list[Event]:
     """The events in a JSON body."""
     try:
         told = Observe.model_validate(from_json(body, allow_inf_nan=False))
@@ -109,7 +109,7 @@ def events_of_json(body: bytes, form: Form) -> list[Event]:
         raise BadRequest(f"the body is not JSON: {problem}"[:300]) from None
     if told.model_extra:
         raise BadRequest(f"unknown {next(iter(told.model_extra))[:80]!r}: send points, ids, …")
-    return made(form.rows(told.points), told.ids, told.segments, told.times)
+    return made(row_schema.rows(told.points), told.ids, told.segments, told.times)
 
 
 def within(rows: int, columns: int) -> None:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from anharmonic.errors import InputError, first_line
-from anharmonic.serve.http import Seldom
+from anharmonic.serve.http import LogThrottle
 from anharmonic.serve.http.problems import (
     BadRequest,
     ModelUnavailable,
@@ -29,10 +29,10 @@ from anharmonic.serve.http.problems import (
 )
 from anharmonic.serve.monitor.health import Health
 from anharmonic.serve.monitor.metrics import Metrics
-from anharmonic.serve.monitor.records import Event, Told
+from anharmonic.serve.monitor.records import Event, EventResult
 from anharmonic.serve.monitor.retention import Retention, SteadyClock
 from anharmonic.serve.monitor.settings import Limits
-from anharmonic.serve.monitor.stored_monitor import Outcome, Scored, Watch
+from anharmonic.serve.monitor.stored_monitor import Outcome, Scored, StoredMonitor
 from anharmonic.serve.monitor.threads import Worker
 
 __all__ = ["Answer", "Pipeline"]
@@ -45,7 +45,7 @@ LOG = logging.getLogger("anharmonic.serve.monitor")
 class Answer:
     """What became of a request's events, in their order."""
 
-    told: list[Told]
+    told: list[EventResult]
     alarm: bool
 
 
@@ -61,19 +61,19 @@ class Pipeline:
     """The only way in. `submit` from the event loop; `start` and `stop` around it."""
 
     def __init__(
-        self, watch: Watch, metrics: Metrics, limits: Limits, retention: Retention
+        self, watch: StoredMonitor, metrics: Metrics, limits: Limits, retention: Retention
     ) -> None:
         self.watch, self.metrics, self.limits, self.retention = watch, metrics, limits, retention
         self.waiting: deque[Waiting] = deque()
         self.points = 0
-        wide = len(watch.form.columns)
+        wide = len(watch.row_schema.columns)
         self._most = min(limits.waiting_points, max(1, limits.waiting_values // wide))
         self.lag = 0.0
         self._pace = 0.0
         self._listeners: list[Callable[[Outcome], None]] = []
         self._asker, self._writer = Worker("model"), Worker("store")
         self.health = Health(watch, limits, self._asker)
-        self._seldom = Seldom()
+        self._throttle = LogThrottle()
         self._tasks: list[asyncio.Task[None]] = []
 
     def listen(self, listener: Callable[[Outcome], None]) -> None:
@@ -180,7 +180,7 @@ class Pipeline:
         begun = time.perf_counter()
         try:
             events = [event for each in group for event in each.events]
-            scores: Scored = await self.health.ask(lambda: self.watch.measured(events))
+            scores: Scored = await self.health.ask(lambda: self.watch.measure(events))
         except ModelUnavailable:
             self._refuse_all(ModelUnavailable("the model does not answer: try again later"))
             raise
@@ -266,7 +266,7 @@ class Pipeline:
 
     def _say(self, problem: Exception) -> None:
         """A model's own words are for those who run the service, not for those who send."""
-        if told := self._seldom.due(type(problem).__name__):
+        if told := self._throttle.due(type(problem).__name__):
             about = first_line(problem)
             LOG.warning("a batch failed (%s: %s; %d times)", type(problem).__name__, about, told)
             LOG.debug("in detail", exc_info=problem)

@@ -10,13 +10,13 @@ from urllib.parse import unquote
 
 from starlette.responses import Response
 
-from anharmonic.serve.http import Seldom, straight
+from anharmonic.serve.http import LogThrottle, is_plain_path
 from anharmonic.serve.http.headers import end_to_end
 from anharmonic.serve.http.problems import BadRequest, ModelUnavailable, ServiceError
 from anharmonic.serve.http.security import token_of
-from anharmonic.serve.monitor.ingest import Headers, Intake
+from anharmonic.serve.monitor.ingest import Headers, Ingest
 from anharmonic.serve.monitor.settings import Settings
-from anharmonic.serve.monitor.upstream import Reply, Upstream, UpstreamAway
+from anharmonic.serve.monitor.upstream import Reply, Upstream, UpstreamUnavailable
 
 __all__ = ["Proxy"]
 
@@ -31,13 +31,13 @@ MOST_COPIES = 64
 class Proxy:
     """Forwards to one upstream; the answer is on its way before anything is scored."""
 
-    def __init__(self, settings: Settings, intake: Intake) -> None:
-        self.intake = intake
+    def __init__(self, settings: Settings, ingest: Ingest) -> None:
+        self.ingest = ingest
         self.upstream = Upstream(str(settings.upstream), SECONDS)
-        self.model = (settings.upstream_model or intake.pipeline.watch.model).split("/")
+        self.model = (settings.upstream_model or ingest.pipeline.watch.model).split("/")
         self._tokens = [each for each in (settings.ingest_token, settings.read_token) if each]
         self._copies: set[asyncio.Task[None]] = set()
-        self._seldom = Seldom(3_600.0)
+        self._throttle = LogThrottle(3_600.0)
 
     def close(self) -> None:
         for task in self._copies:
@@ -60,7 +60,7 @@ class Proxy:
             reply = await self.upstream.ask(scope["method"], target, passed, body)
         except TimeoutError:
             raise ModelUnavailable("the model server did not answer in time") from None
-        except UpstreamAway as problem:
+        except UpstreamUnavailable as problem:
             LOG.warning("the model server cannot be reached: %s", problem)
             raise BadRequest("the model server cannot be reached", 502, "upstream") from None
         if reply.status == 200 and scope["method"] == "POST" and self._watched(path):
@@ -80,7 +80,7 @@ class Proxy:
         asked = parts[3:-1]
         if asked == self.model or asked[:1] == self.model:
             return True
-        if self._seldom.due():
+        if self._throttle.due():
             LOG.warning(
                 "requests to %.80r go through unscored: this watches %r (--upstream-model)",
                 *("/".join(asked), "/".join(self.model)),
@@ -90,7 +90,7 @@ class Proxy:
     def _copy(self, headers: Headers, body: bytes) -> None:
         """Have a request scored; the caller never knows."""
         if len(self._copies) >= MOST_COPIES:
-            self.intake.pipeline.metrics.skip("overload", 1)
+            self.ingest.pipeline.metrics.skip("overload", 1)
             return
         task = asyncio.create_task(self._score(headers, body))
         self._copies.add(task)
@@ -99,8 +99,8 @@ class Proxy:
     async def _score(self, headers: Headers, body: bytes) -> None:
         """Hand a copy over; what cannot be taken was counted where it was refused."""
         try:
-            events = await self.intake.inferred(headers, body, own_ids=True)
-            self.intake.pipeline.submit(events, patient=True)
+            events = await self.ingest.inferred(headers, body, own_ids=True)
+            self.ingest.pipeline.submit(events, patient=True)
         except ServiceError:
             return
 
@@ -128,7 +128,7 @@ class Passed(Response):
 
 def _check_path(raw: bytes, method: str) -> None:
     """Below /v2/ and nowhere else, whatever the server behind makes of dots and codes."""
-    if not raw.startswith(b"/v2/") or not straight(raw):
+    if not raw.startswith(b"/v2/") or not is_plain_path(raw):
         raise BadRequest("a path without dots, codes for slashes and empty parts", 400, "path")
     if method == "POST" and raw.startswith(b"/v2/repository/"):
         raise BadRequest("models are loaded and unloaded at the server itself", 403, "path")

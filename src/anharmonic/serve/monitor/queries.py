@@ -10,12 +10,12 @@ from sqlalchemy import ColumnElement, Select, cast, desc, func, select, types
 from anharmonic.serve.monitor.schema import alarms, events
 from anharmonic.serve.monitor.store import Store
 
-__all__ = ["Reading"]
+__all__ = ["Queries"]
 
 Row = dict[str, Any]
 
 
-class Reading:
+class Queries:
     """Questions to a store about one monitor; every answer is bounded."""
 
     def __init__(self, store: Store, monitor: str) -> None:

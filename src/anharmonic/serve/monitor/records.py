@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-__all__ = ["Batch", "Cell", "Event", "Kept", "Raised", "Told"]
+__all__ = ["Batch", "Cell", "Event", "EventResult", "StoredAlarm", "StoredState"]
 
 Cell = float | int | str | bool | None
 
@@ -21,7 +21,7 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class EventResult:
     """What became of an event."""
 
     id: str
@@ -31,7 +31,7 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
-class Raised:
+class StoredAlarm:
     """An alarm as it is kept: `id` is the same however often it is written or delivered."""
 
     id: str
@@ -49,7 +49,7 @@ class Raised:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredState:
     """Where a monitor stands in a store: its last event, its detectors, what it was made of."""
 
     sequence: int
@@ -71,4 +71,4 @@ class Batch:
     others: Sequence[str | None] = ()
     columns: str | None = None
     about: str | None = None
-    alarms: Sequence[Raised] = field(default=())
+    alarms: Sequence[StoredAlarm] = field(default=())

@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlalchemy import delete, desc, func, select
 
-from anharmonic.serve.monitor.queries import Reading
+from anharmonic.serve.monitor.queries import Queries
 from anharmonic.serve.monitor.schema import events
 from anharmonic.serve.monitor.store import Store
 
@@ -84,7 +84,7 @@ class Retention:
         return self._forget_much(store, versions)
 
     def _forget(self, store: Store, monitor: str, last: int) -> int:
-        low, _ = Reading(store, monitor).bounds()
+        low, _ = Queries(store, monitor).bounds()
         last = min(last, low + CHUNK - 1)
         if not low or last < low:
             return 0
@@ -124,7 +124,7 @@ class Retention:
         # Of several versions the one whose oldest event came first.
         oldest = {name: rows[0].received for name in versions if (rows := _oldest(store, name, 0))}
         name = min(oldest, key=lambda each: oldest[each])
-        low, high = Reading(store, name).bounds()
+        low, high = Queries(store, name).bounds()
         many = math.ceil(over / sizes[name] * (high - low + 1))
         return self._forget(store, name, low + many - 1)
 
@@ -160,5 +160,5 @@ def _row_bytes(store: Store, monitor: str) -> float:
 
 def stored_bytes(store: Store, monitor: str) -> int:
     """What a monitor's events take, nearly."""
-    low, high = Reading(store, monitor).bounds()
+    low, high = Queries(store, monitor).bounds()
     return int((high - low + 1) * _row_bytes(store, monitor)) if high else 0

@@ -14,7 +14,7 @@ from anharmonic.regions import as_region
 from anharmonic.serve.http.problems import BadRequest
 from anharmonic.serve.monitor.records import Cell
 
-__all__ = ["MOST_CHARACTERS", "MOST_IN_SEGMENT", "Form"]
+__all__ = ["MOST_CHARACTERS", "MOST_IN_SEGMENT", "RowSchema"]
 
 MOST_CHARACTERS = 10_000
 """In a value that is text."""
@@ -23,15 +23,15 @@ MOST_IN_SEGMENT = 200
 
 
 @dataclass(frozen=True)
-class Form:
+class RowSchema:
     """What a reference says of the points to come.
 
     A number that is missing is None in a row, and NaN in what the model is given.
 
-    >>> form = Form.of(np.zeros((3, 2)))
-    >>> form.row([1, 2.5]), form.row([1, None])
+    >>> row_schema = RowSchema.of(np.zeros((3, 2)))
+    >>> row_schema.row([1, 2.5]), row_schema.row([1, None])
     ([1.0, 2.5], [1.0, None])
-    >>> form.points([[1.0, 2.5]]).shape
+    >>> row_schema.points([[1.0, 2.5]]).shape
     (1, 2)
     """
 
@@ -42,7 +42,7 @@ class Form:
     segment: str | None = None
 
     @classmethod
-    def of(cls, reference: Any, segment: Any = None) -> Form:
+    def of(cls, reference: Any, segment: Any = None) -> RowSchema:
         """The form of the reference's rows, of which one column may name segments."""
         region = as_region(reference)
         if not region.is_table:

@@ -6,7 +6,7 @@ import logging
 import sys
 from typing import Any
 
-from anharmonic.serve.http import Crowd, open_files, patient_protocol
+from anharmonic.serve.http import ConnectionLimiter, bounded_protocol, open_files
 from anharmonic.serve.monitor.api import Service
 
 __all__ = ["configured", "run"]
@@ -20,7 +20,7 @@ def configured(service: Service) -> Any:
     import uvicorn
 
     limits = service.settings.limits
-    crowd = Crowd(open_files(limits.connections))
+    limiter = ConnectionLimiter(open_files(limits.connections))
     return uvicorn.Config(
         service.app,
         host=service.settings.host,
@@ -30,7 +30,7 @@ def configured(service: Service) -> Any:
         date_header=False,
         proxy_headers=False,
         log_level="warning",
-        http=patient_protocol(crowd, limits.head_seconds),
+        http=bounded_protocol(limiter, limits.head_seconds),
         ws="none",
         timeout_graceful_shutdown=STOPPING_SECONDS,
         backlog=1024,

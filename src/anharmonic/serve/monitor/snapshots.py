@@ -12,10 +12,10 @@ from typing import Any
 
 from anharmonic.serve.http.problems import Overloaded, ServiceError
 from anharmonic.serve.monitor.pipeline import Pipeline
-from anharmonic.serve.monitor.queries import Reading
+from anharmonic.serve.monitor.queries import Queries
 from anharmonic.serve.monitor.stored_monitor import Outcome
 
-__all__ = ["Live"]
+__all__ = ["Snapshots"]
 
 EVERY_SECONDS = 1.0
 QUIET_SECONDS = 10.0
@@ -28,12 +28,12 @@ SMALL_IS_FRAGILE = ("confidence", "margin")
 """What is watched that is small where a model is fragile."""
 
 
-class Live:
+class Snapshots:
     """Status and snapshots of a service, and a stream of them for browsers."""
 
     def __init__(self, pipeline: Pipeline) -> None:
         self.pipeline, self.watch = pipeline, pipeline.watch
-        self.reading = Reading(self.watch.store, self.watch.name)
+        self.reading = Queries(self.watch.store, self.watch.name)
         self.streams = 0
         self.stopping = asyncio.Event()
         self._recent: deque[tuple[float, int]] = deque(maxlen=4096)
@@ -56,7 +56,7 @@ class Live:
         return {
             "model": self.watch.model,
             "version": self.watch.version,
-            "columns": list(self.watch.form.columns),
+            "columns": list(self.watch.row_schema.columns),
             "events": self.watch.sequence,
             "seen": int(monitor.seen),
             "scored": int(monitor.scored),
@@ -104,7 +104,7 @@ class Live:
             "history": _whole(self.reading.history(last, after, BUCKETS, watched)),
             "alarms": alarms,
             "worst_since": since,
-            "worst": [{**row, "point": self.watch.form.named(row["point"])} for row in worst],
+            "worst": [{**row, "point": self.watch.row_schema.named(row["point"])} for row in worst],
             "segments": self._segments(after, watched),
         }
 

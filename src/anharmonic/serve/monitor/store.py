@@ -29,7 +29,7 @@ from sqlalchemy import (
 
 from anharmonic.errors import InputError, MissingExtra, first_line
 from anharmonic.serve.http.problems import StoreDamaged, StoreUnavailable, Unkeepable, WriteConflict
-from anharmonic.serve.monitor.records import Batch, Kept, Told
+from anharmonic.serve.monitor.records import Batch, EventResult, StoredState
 from anharmonic.serve.monitor.schema import alarms, events, migrate, monitors
 
 __all__ = ["Store"]
@@ -95,29 +95,31 @@ class Store:
         known = {row.name: row.columns and json.loads(row.columns) for row in rows}
         return {**dict.fromkeys(named), **known}
 
-    def kept(self, monitor: str) -> Kept:
+    def kept(self, monitor: str) -> StoredState:
         """Where a monitor stands, and its detectors as they were left."""
         last = select(func.max(events.c.sequence)).where(events.c.monitor == monitor)
         with self.reading() as connection:
             row = connection.execute(select(monitors).where(monitors.c.name == monitor)).first()
             newest = int(connection.execute(last).scalar() or 0)
         if row is None:
-            return Kept(newest, None)
+            return StoredState(newest, None)
         if row.sequence < newest:
             raise StoreDamaged(
                 f"{monitor} stands at event {row.sequence} and has event {newest}: restore a copy, "
                 "or give a new --version"
             )
-        return Kept(int(row.sequence), bytes(row.state), row.about)
+        return StoredState(int(row.sequence), bytes(row.state), row.about)
 
-    def known(self, monitor: str, ids: Sequence[str]) -> dict[str, Told]:
+    def known(self, monitor: str, ids: Sequence[str]) -> dict[str, EventResult]:
         """Those events of a monitor that are here already."""
         wanted = select(events.c.id, events.c.sequence, events.c.score).where(
             events.c.monitor == monitor, events.c.id.in_(ids)
         )
         with self.reading() as connection:
             rows = connection.execute(wanted).all()
-        return {row.id: Told(row.id, row.sequence, row.score, duplicate=True) for row in rows}
+        return {
+            row.id: EventResult(row.id, row.sequence, row.score, duplicate=True) for row in rows
+        }
 
     def append(self, batch: Batch) -> None:
         """Write a batch, or raise and leave everything as it was."""

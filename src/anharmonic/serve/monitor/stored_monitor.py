@@ -20,11 +20,11 @@ from anharmonic.monitor.allowance import Allowance
 from anharmonic.monitor.rows import count_of, rows_of, segments_of, taken
 from anharmonic.serve.http.problems import WriteConflict
 from anharmonic.serve.monitor.identity import about, differences, mark
-from anharmonic.serve.monitor.records import Batch, Event, Kept, Raised, Told
-from anharmonic.serve.monitor.row_schema import MOST_IN_SEGMENT, Form
+from anharmonic.serve.monitor.records import Batch, Event, EventResult, StoredAlarm, StoredState
+from anharmonic.serve.monitor.row_schema import MOST_IN_SEGMENT, RowSchema
 from anharmonic.serve.monitor.store import Store
 
-__all__ = ["Outcome", "Scored", "Watch"]
+__all__ = ["Outcome", "Scored", "StoredMonitor"]
 
 Scored = dict[str, Floats]
 """For each thing watched its values, one an event."""
@@ -45,16 +45,16 @@ ALARMS = uuid.UUID("6f0d2c5e-6a52-4d52-9b3e-0f7a4f0c7a11")
 class Outcome:
     """What one transaction brought: an answer for every event, and what was new."""
 
-    told: dict[str, Told]
+    told: dict[str, EventResult]
     fresh: Sequence[Event]
     scores: Floats
-    alarms: Sequence[Raised]
+    alarms: Sequence[StoredAlarm]
     alarm: bool
     missing: int = 0
     """Events without a score because a number is missing in them."""
 
 
-class Watch:
+class StoredMonitor:
     """One monitor over one store.
 
     `measured` asks the model and changes nothing. `settle` feeds the detectors and writes what
@@ -73,12 +73,12 @@ class Watch:
         self.monitor, self.store = monitor, store
         self.model, self.version = model, version
         self.name = f"{model}@{version}"
-        self.form = Form.of(reference, monitor.segment)
-        self._reference = rows_of(reference, self.form.shape)
+        self.row_schema = RowSchema.of(reference, monitor.segment)
+        self._reference = rows_of(reference, self.row_schema.shape)
         self._mark, self._about = mark(monitor, reference), about(monitor, reference)
         self._first = monitor.state()
         self._allowance = Allowance(monitor.score, monitor.seed)
-        self._moving = _moving(monitor, self.form)
+        self._moving = _moving(monitor, self.row_schema)
         self._told = False
         """Whether the store knows what this monitor is made of."""
         self._begin(fresh)
@@ -106,7 +106,7 @@ class Watch:
         self.monitor.restore(state)
         self.evidence: dict[Key, float] = self.monitor.evidence
 
-    def _changed(self, kept: Kept) -> list[str]:
+    def _changed(self, kept: StoredState) -> list[str]:
         if kept.about is None:
             # Written before the model and all settings were remembered.
             known = (kept.state or b"").startswith(self._mark)
@@ -120,14 +120,14 @@ class Watch:
 
     def _noise(self) -> float:
         few = taken(self._reference, np.arange(min(PROBED, count_of(self._reference))))
-        one, other = (np.stack([*self.monitor.measured(few).values()]) for _ in range(2))
+        one, other = (np.stack([*self.monitor.measure(few).values()]) for _ in range(2))
         return NOISES * float(np.abs(one - other).max())
 
     def ask_known(self) -> None:
         """Ask the model about a point it has answered before, or raise what it raises."""
-        self.monitor.measured(taken(self._reference, np.arange(1)))
+        self.monitor.measure(taken(self._reference, np.arange(1)))
 
-    def measured(self, events: Sequence[Event]) -> Scored:
+    def measure(self, events: Sequence[Event]) -> Scored:
         """Scores of the events, NaN where the allowance does not reach."""
         rows = self._arrived + np.arange(len(events))
         self._arrived += len(events)
@@ -136,8 +136,8 @@ class Watch:
         scores = {name: np.full(len(events), np.nan) for name in self.monitor.watch}
         if len(chosen):
             begun = time.perf_counter()
-            points = self.form.points([events[row].values for row in chosen.tolist()])
-            for name, values in self.monitor.measured(points).items():
+            points = self.row_schema.points([events[row].values for row in chosen.tolist()])
+            for name, values in self.monitor.measure(points).items():
                 scores[name][chosen] = values
             self._allowance.spent(len(chosen), time.perf_counter() - begun)
         return scores
@@ -170,7 +170,7 @@ class Watch:
         if not self._told:
             told |= {
                 "about": json.dumps(self._about),
-                "columns": json.dumps(self.form.columns),
+                "columns": json.dumps(self.row_schema.columns),
             }
         told |= {"received": time.time(), **more}
         return Batch(self.name, self.sequence, state=self._mark + state, **told)
@@ -204,8 +204,8 @@ class Watch:
             raise
         return outcome
 
-    def _written(self, fresh: list[Event], scores: Scored, told: dict[str, Told]) -> Outcome:
-        points = self.form.points([each.values for each in fresh])
+    def _written(self, fresh: list[Event], scores: Scored, told: dict[str, EventResult]) -> Outcome:
+        points = self.row_schema.points([each.values for each in fresh])
         fresh, labels = self._labelled(fresh, points)
         first = next(iter(scores.values()))
         reasons = [self._allowance.reason] * len(fresh)
@@ -225,7 +225,7 @@ class Watch:
         )
         self.store.append(batch)
         for place, (each, value) in enumerate(zip(fresh, batch.scores, strict=True), start=1):
-            told[each.id] = Told(each.id, self.sequence + place, value)
+            told[each.id] = EventResult(each.id, self.sequence + place, value)
         self.sequence += len(fresh)
         self.state, self._told = state, True
         self.evidence = observation.evidence
@@ -244,13 +244,13 @@ class Watch:
         labels = [each.segment or "" for each in fresh]
         return fresh, labels if any(labels) else None
 
-    def _raised(self, alarm: Any, shift: int, now: float) -> Raised:
+    def _raised(self, alarm: Any, shift: int, now: float) -> StoredAlarm:
         if alarm.remark:
             LOG.warning("mind, of the alarm of %s: %s", alarm.watched, alarm.remark)
         where = (
             f"{self.name}|{alarm.watched}|{alarm.segment}|{alarm.direction}|{alarm.at + shift + 1}"
         )
-        return Raised(
+        return StoredAlarm(
             id=str(uuid.uuid5(ALARMS, where)),
             sequence=int(alarm.at + shift + 1),
             monitor=self.name,
@@ -264,10 +264,10 @@ class Watch:
         )
 
 
-def _moving(monitor: Any, form: Form) -> list[int]:
+def _moving(monitor: Any, row_schema: RowSchema) -> list[int]:
     """Places of the columns that the model is moved along."""
-    names = getattr(getattr(monitor, "sight", None), "columns", form.columns)
-    return [place for place, name in enumerate(form.columns) if name in names]
+    names = getattr(getattr(monitor, "sight", None), "columns", row_schema.columns)
+    return [place for place, name in enumerate(row_schema.columns) if name in names]
 
 
 def _short(label: str) -> str:

@@ -14,14 +14,14 @@ from urllib.parse import urlsplit
 
 import httptools
 
-__all__ = ["Reply", "Upstream", "UpstreamAway"]
+__all__ = ["Reply", "Upstream", "UpstreamUnavailable"]
 
 IDLE = 64
 MOST_BYTES = 64_000_000
 """In one answer, and in all that are in memory at the same time."""
 
 
-class UpstreamAway(ConnectionError):
+class UpstreamUnavailable(ConnectionError):
     """The server cannot be reached, broke off, or answered no HTTP."""
 
 
@@ -36,7 +36,7 @@ class Reply:
     """Bytes of the body that are in memory."""
 
 
-class Room:
+class ByteBudget:
     """Bytes of answers that have come and are not yet passed on, all together."""
 
     def __init__(self, most: int = MOST_BYTES) -> None:
@@ -53,7 +53,7 @@ class Room:
 class Connection(asyncio.Protocol):
     """One request at a time; whatever comes beside its answer ends the connection."""
 
-    def __init__(self, room: Room) -> None:
+    def __init__(self, room: ByteBudget) -> None:
         self.room = room
         self.lost = False
         self.begun = False
@@ -130,7 +130,7 @@ class Connection(asyncio.Protocol):
         if self._done is not None and not self._done.done():
             self.lost = True
             self.drop()
-            self._done.set_exception(UpstreamAway(why))
+            self._done.set_exception(UpstreamUnavailable(why))
             self.transport.close()
 
     def drop(self) -> None:
@@ -149,13 +149,13 @@ class Upstream:
         self.path = parts.path.rstrip("/")
         self.name = parts.netloc.rpartition("@")[2]
         self.seconds = seconds
-        self.room = Room()
+        self.room = ByteBudget()
         self._idle: deque[Connection] = deque(maxlen=IDLE)
 
     async def ask(
         self, method: str, path: str, headers: list[tuple[bytes, bytes]], body: bytes
     ) -> Reply:
-        """One request; `TimeoutError` or `UpstreamAway` where there is no answer."""
+        """One request; `TimeoutError` or `UpstreamUnavailable` where there is no answer."""
         lines = [f"{method} {self.path}{path} HTTP/1.1".encode("latin-1")]
         lines += [b"host: " + self.name.encode("latin-1")]
         lines += [name + b": " + value for name, value in headers]
@@ -167,7 +167,7 @@ class Upstream:
                 connection, kept = await self._connection()
                 try:
                     reply = await connection.ask(request)
-                except UpstreamAway:
+                except UpstreamUnavailable:
                     # A kept connection may have been closed just now, before anything was read.
                     if kept and not connection.begun:
                         continue
@@ -195,7 +195,7 @@ class Upstream:
                 lambda: Connection(self.room), self.host, self.port, ssl=self.secure or None
             )
         except (OSError, UnicodeError) as problem:
-            raise UpstreamAway(str(problem)) from problem
+            raise UpstreamUnavailable(str(problem)) from problem
         return made, False
 
     def _keep(self, connection: Connection) -> None:

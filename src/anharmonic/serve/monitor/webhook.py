@@ -21,10 +21,10 @@ from sqlalchemy import update
 from anharmonic.errors import first_line
 from anharmonic.serve.http.problems import ServiceError
 from anharmonic.serve.monitor.metrics import Metrics
-from anharmonic.serve.monitor.queries import Reading
+from anharmonic.serve.monitor.queries import Queries
 from anharmonic.serve.monitor.schema import alarms
 from anharmonic.serve.monitor.settings import Settings, signing_key
-from anharmonic.serve.monitor.stored_monitor import Outcome, Watch
+from anharmonic.serve.monitor.stored_monitor import Outcome, StoredMonitor
 
 __all__ = ["Webhook", "signature"]
 
@@ -52,10 +52,10 @@ def signature(secret: str, id: str, timestamp: int, body: bytes) -> str:
 class Webhook:
     """Writes every alarm of a monitor to the log, and posts it where the settings say."""
 
-    def __init__(self, watch: Watch, metrics: Metrics, settings: Settings) -> None:
+    def __init__(self, watch: StoredMonitor, metrics: Metrics, settings: Settings) -> None:
         self.store, self.metrics, self.pause = watch.store, metrics, FIRST_PAUSE
         self.url, self.secret = settings.webhook, settings.webhook_secret
-        self.reading = Reading(watch.store, watch.name)
+        self.reading = Queries(watch.store, watch.name)
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from anharmonic.errors import MissingExtra
-from anharmonic.serve.monitor.snapshots import Live
+from anharmonic.serve.monitor.snapshots import Snapshots
 
 __all__ = ["add_dashboard"]
 
@@ -25,7 +25,7 @@ ASSETS = {
 }
 
 
-def add_dashboard(app: FastAPI, live: Live) -> None:
+def add_dashboard(app: FastAPI, live: Snapshots) -> None:
     """Add the page and the files it names; no other file can be asked for."""
 
     async def page(_: Request) -> Response:

@@ -5,17 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-__all__ = ["Seldom"]
+__all__ = ["LogThrottle"]
 
 MOST_NAMES = 1_000
 
 
-class Seldom:
+class LogThrottle:
     """Says yes once in a while for each name, and how often it was asked since.
 
     >>> clock = iter([0.0, 1.0, 2.0, 11.0])
-    >>> seldom = Seldom(10.0, clock=lambda: next(clock))
-    >>> [seldom.due("a") for _ in range(4)]
+    >>> log_throttle = LogThrottle(10.0, clock=lambda: next(clock))
+    >>> [log_throttle.due("a") for _ in range(4)]
     [1, 0, 0, 3]
     """
 

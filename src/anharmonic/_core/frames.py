@@ -1,0 +1,19 @@
+"""Tables of any library (pandas, polars, pyarrow …) seen alike."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import narwhals.stable.v1 as nw
+import numpy as np
+
+__all__ = ["as_table"]
+
+
+def as_table(data: object) -> nw.DataFrame[Any] | None:
+    """A table as narwhals sees it; None for arrays, lists and whatever else is no table."""
+    if isinstance(data, np.ndarray):
+        # Asking narwhals takes longer than scoring a row.
+        return None
+    found = nw.from_native(data, eager_only=True, pass_through=True)
+    return found if isinstance(found, nw.DataFrame) else None
