@@ -16,6 +16,7 @@ from anharmonic.balls import Directions
 from studies.known import sphere_angle_spread
 from studies.page import Row, Section
 from studies.pictures import Curve, Picture, curves
+from studies.streams import PaperStream
 
 __all__ = ["coverage", "last_coordinates"]
 
@@ -67,7 +68,7 @@ def _measured(measure: Callable[..., float], ball: Directions, seed: int) -> Est
 
 
 def _angles(n: int, seed: int) -> Row:
-    random = generator(seed, 41, n)
+    random = generator(seed, PaperStream.COVERAGE, n)
     spread = partial(balls.isotropy, balls.simplex(n))
     found = Moments.of(np.array([spread(random.normal(size=n)) for _ in range(DRAWS)]))
     estimate = Estimate(float(found.mean), float(found.error))

@@ -29,6 +29,7 @@ from studies.interpolation import (
 from studies.known import uniform
 from studies.page import Page, Row, Section, Tell, silent
 from studies.pictures import Curve, Panel, Picture, curves, maps
+from studies.streams import PaperStream
 
 __all__ = ["minimal_interpolation"]
 
@@ -138,7 +139,10 @@ def _poisson(x: Floats) -> Floats:
 def _disc(seed: int, points: int) -> Section:
     turn = np.arange(64) * 2 * math.pi / 64
     circle = balls.fixed(np.stack((np.cos(turn), np.sin(turn)), axis=1), "circle of 64")
-    angle, size = generator(seed, 44).random((2, points)) * [[2 * math.pi], [0.6]]
+    angle, size = generator(seed, PaperStream.DIRICHLET_POINTS).random((2, points)) * [
+        [2 * math.pi],
+        [0.6],
+    ]
     inside = np.stack((size * np.cos(angle), size * np.sin(angle)), axis=1)
     rows = []
     for name, ball, rotations in (("64 directions", circle, 0), ("simplex", balls.simplex(2), 4)):

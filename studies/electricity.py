@@ -16,6 +16,7 @@ from anharmonic.errors import MissingExtra
 from anharmonic.monitor import Evidence, Monitor
 from studies.page import Page, Row, Section, Tell, silent
 from studies.pictures import Curve, Picture, curves
+from studies.streams import PaperStream
 
 __all__ = ["electricity"]
 
@@ -241,7 +242,7 @@ def _followed(found: list[Watched], seed: int) -> Section:
 
 
 def _correlation(one: Floats, other: Floats, seed: int) -> Estimate:
-    random = generator(seed, 75)
+    random = generator(seed, PaperStream.ELECTRICITY)
 
     def measure(rows: Any) -> float:
         return float(spearmanr(one[rows], other[rows]).statistic)

@@ -24,6 +24,7 @@ from studies.known import (
 )
 from studies.page import Page, Row, Section, Tell, silent
 from studies.pictures import Curve, Picture, curves
+from studies.streams import PaperStream
 
 __all__ = ["known_functions"]
 
@@ -68,7 +69,7 @@ def known_functions(seed: int = 0, tell: Tell = silent, points: int = 1000) -> P
 
 
 def _cube(dimension: int, seed: int, points: int) -> Floats:
-    return generator(seed, 40, dimension).random((points, dimension))
+    return generator(seed, PaperStream.FUNCTION_POINTS, dimension).random((points, dimension))
 
 
 def _gamma(

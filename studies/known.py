@@ -15,6 +15,7 @@ from scipy.special import gammaln, ive
 from anharmonic._core.protocols import Floats
 from anharmonic._core.randomness import generator
 from anharmonic.regions import Region, points
+from studies.streams import PaperStream
 
 __all__ = [
     "alternating",
@@ -77,5 +78,7 @@ def uniform(box: Sequence[tuple[float, float]], count: int, seed: int) -> Region
     6.0
     """
     low, high = np.array(box, dtype=np.float64).T
-    drawn = low + (high - low) * generator(seed, 42, len(box)).random((count, len(box)))
+    drawn = low + (high - low) * generator(seed, PaperStream.BOX_POINTS, len(box)).random(
+        (count, len(box))
+    )
     return replace(points(drawn), volume=float(np.prod(high - low)))

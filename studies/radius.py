@@ -15,6 +15,7 @@ from anharmonic.measures.compare import Comparison, Sweep, sweep
 from studies.known import uniform
 from studies.page import Page, Row, Section, Tell, silent
 from studies.pictures import Curve, Picture, curves
+from studies.streams import PaperStream
 
 __all__ = ["radius_dependence"]
 
@@ -116,7 +117,7 @@ def _moon_sweeps(seed: int, count: int) -> tuple[list[Row], dict[str, Sweep]]:
     from sklearn.svm import SVC
 
     points, labels = make_moons(600, noise=0.2, random_state=seed)
-    flipped = generator(seed, 43).random(len(labels)) < 0.1
+    flipped = generator(seed, PaperStream.RADIUS_NOISE).random(len(labels)) < 0.1
     labels = np.where(flipped, 1 - labels, labels)
     half = len(labels) // 2
     models: dict[str, Any] = {

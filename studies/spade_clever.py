@@ -18,6 +18,7 @@ from anharmonic.training import Adversarial, Attack, accuracy, lenet5, train
 from studies.mnist import Digits, read_mnist
 from studies.page import Page, Row, Section, Tell, silent
 from studies.spade_training.nodes import logits_of
+from studies.streams import SpadeStream
 
 __all__ = ["Size", "network_in", "spade_clever"]
 
@@ -133,7 +134,9 @@ def _rows(
         chosen[f"10 of SPADE, {neighbours} neighbours"] = guide(scores, 10)
     runners_up, best = np.partition(outputs, -2, axis=1)[:, -2:].T
     chosen[MARGIN] = np.argsort(best - runners_up, kind="stable")[:10]
-    chance = generator(seed, 41).choice(len(flat), size.chance, replace=False)
+    chance = generator(seed, SpadeStream.CHANCE_SAMPLE).choice(
+        len(flat), size.chance, replace=False
+    )
     chosen["10 by chance"], chosen[f"{size.chance} by chance"] = chance[:10], chance
     every = np.unique(np.concatenate(list(chosen.values())))
     bounds: dict[str, Floats] = {}

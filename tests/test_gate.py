@@ -105,7 +105,7 @@ def test_the_same_model_again_is_no_worse():
 
 def test_pairing_is_sharper_and_both_say_which_they_were():
     old, new = measured(wave), measured(faster)
-    stranger = dataclasses.replace(new, settings=new.settings | {"fingerprint": "another"})
+    stranger = dataclasses.replace(new, settings=new.settings.with_facts(fingerprint="another"))
     paired, apart = no_worse(new, old), no_worse(stranger, old)
     assert not paired.passed
     assert "paired point by point" in str(paired)
@@ -206,7 +206,7 @@ def test_the_fingerprint_knows_points_columns_and_scale():
     assert not same_points(measured(scale=None), one)
     held = ah.regions.points(POINTS, moving=[0, 1])
     assert not same_points(measured(points=held), one)
-    old_file = dataclasses.replace(one, settings={"radius": 0.3})
+    old_file = dataclasses.replace(one, settings=Settings.record(radius=0.3))
     assert not same_points(old_file, old_file)
 
 

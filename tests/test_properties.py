@@ -12,7 +12,7 @@ from scipy.stats import ortho_group
 
 import anharmonic as ah
 from anharmonic._core.statistics import Moments
-from anharmonic.measures.gamma.accumulator import Ledger
+from anharmonic.measures.gamma.accumulator import Accumulator
 from anharmonic.measures.setup.batching import BatchSizer, ModelCaller
 from anharmonic.measures.setup.sphere import Sphere, Task, measure_task
 from anharmonic.regions import points as as_points
@@ -139,7 +139,7 @@ def test_turns_merge_in_any_order(lengths, seed):
         chunk=1000,
     )
     rows = np.arange(len(x))
-    whole, pieces = Ledger(len(x), "norm"), Ledger(len(x), "norm")
+    whole, pieces = Accumulator(len(x), "norm"), Accumulator(len(x), "norm")
     whole.add(measure_task(sphere, Task(rows, 0, 9)))
     starts = {2: 0, 3: 2, 4: 5}
     for length in lengths:

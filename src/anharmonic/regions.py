@@ -26,6 +26,7 @@ from anharmonic._core.columns import is_id, is_index, repeated, shown
 from anharmonic._core.frames import as_table
 from anharmonic._core.protocols import Array, Floats, Integers
 from anharmonic._core.randomness import generator
+from anharmonic._core.streams import Stream
 from anharmonic.errors import PointsError, SettingsError, listed
 
 __all__ = ["Region", "as_region", "grid", "hull", "points", "require_finite", "window"]
@@ -204,7 +205,7 @@ def hull(data: Any, count: int, seed: int = 0, method: str = "auto") -> Region:
         raise PointsError(f"the hull of {many} points is flat in {dimension} dimensions: add data")
     if method not in ("auto", "uniform", "mix"):
         raise SettingsError(f'no way {method!r} to fill a hull: "auto", "uniform" or "mix"')
-    random = generator(seed, 7)
+    random = generator(seed, Stream.HULL)
     few = dimension <= DELAUNAY_DIMENSIONS and many <= DELAUNAY_POINTS
     volume: float | None = None
     if method == "uniform" or (method == "auto" and few):

@@ -24,6 +24,7 @@ from anharmonic.measures.stability.surroundings import Surroundings, surrounding
 from anharmonic.models import as_model
 from studies.images.measurements import CLIMBS, NOT_WALKED, Measurements
 from studies.page import Tell, silent
+from studies.streams import ImageStream
 
 __all__ = ["BUDGETS", "FULL", "RADIUS", "REDUCED", "STEPS", "Effort", "measured"]
 
@@ -230,7 +231,7 @@ def measured(
 
 def _gamma_ascent(work: Measuring) -> None:
     """Blocks of photos in random order, as long as another one fits in the time."""
-    order = generator(work.seed, 41).permutation(len(work.photos))
+    order = generator(work.seed, ImageStream.PHOTO_ORDER).permutation(len(work.photos))
     count = max(1, round(len(order) / work.effort.photos_at_once))
     begun, slowest = time.perf_counter(), 0.0
     for number, rows in enumerate(np.array_split(order, count)):

@@ -9,6 +9,7 @@ import numpy as np
 from anharmonic._core.auroc import auroc, auroc_interval
 from anharmonic._core.protocols import Floats
 from anharmonic._core.randomness import generator
+from studies.streams import ImageStream
 
 __all__ = ["Interval", "auroc", "interval", "ranked", "resampled", "resamples"]
 
@@ -58,7 +59,11 @@ def resampled(scores: Any, unstable: Any, counts: Floats) -> Floats:
 def resamples(photos: int, seed: int, many: int = RESAMPLES) -> Floats:
     """How often each photo comes when as many are drawn with replacement: (many, photos)."""
     shares = np.full(photos, 1 / photos)
-    return generator(seed, 43).multinomial(photos, shares, size=many).astype(np.float64)
+    return (
+        generator(seed, ImageStream.PHOTO_BOOTSTRAP)
+        .multinomial(photos, shares, size=many)
+        .astype(np.float64)
+    )
 
 
 def interval(value: float, draws: Floats) -> Interval:

@@ -15,6 +15,7 @@ from anharmonic._core.protocols import Array, Floats
 from anharmonic._core.randomness import generator
 from anharmonic.llm.bands import auroc
 from studies.llm.ranking import Ranked
+from studies.streams import LanguageStudyStream
 
 __all__ = ["lead", "lead_in_other_half"]
 
@@ -57,7 +58,7 @@ def lead_in_other_half(
     average that is no more than the lead over the one that is truly the best.
     """
     bad = np.asarray(wrong, dtype=bool)
-    rng, leads = generator(seed, 85), []
+    rng, leads = generator(seed, LanguageStudyStream.CHOICE_HALVES), []
     for _ in range(splits):
         order = rng.permutation(len(bad))
         first, second = order[: len(bad) // 2], order[len(bad) // 2 :]

@@ -16,6 +16,7 @@ from anharmonic.llm.types import Embed
 from studies.llm.correctness import right
 from studies.llm.prompts import Answers
 from studies.llm.questions import Question
+from studies.streams import LanguageStudyStream
 
 __all__ = ["Asked"]
 
@@ -45,7 +46,11 @@ class Asked:
 
     def part(self, count: int, seed: int) -> Asked:
         """So many of the questions, drawn at random."""
-        rows = generator(seed, 84).permutation(len(self))[:count].tolist()
+        rows = (
+            generator(seed, LanguageStudyStream.ABLATION_SAMPLE)
+            .permutation(len(self))[:count]
+            .tolist()
+        )
         mine = {name: [found[row] for row in rows] for name, found in self.answers.items()}
         return Asked(self.source, [self.questions[row] for row in rows], mine, self.embed)
 

@@ -18,6 +18,7 @@ from typing import Any
 from anharmonic._core.randomness import generator
 from anharmonic.llm import perturb
 from studies.llm.questions import Question, read_questions
+from studies.streams import LanguageStudyStream
 
 __all__ = ["GROUPS", "REPEAT", "Answers", "Group", "gathered", "groups"]
 
@@ -63,7 +64,7 @@ def groups(questions: Sequence[Question], seed: int = 0) -> Iterator[dict[str, A
 
     `REPEAT` asks all of them in one go: what another batch changes in an answer.
     """
-    order = generator(seed, 82).permutation(len(questions)).tolist()
+    order = generator(seed, LanguageStudyStream.PROMPT_ORDER).permutation(len(questions)).tolist()
     most = -(-2 * len(order) // 3)
     yield _asked(REPEAT, questions, order, seed)
     for rows in (order[:most], order[most:]):

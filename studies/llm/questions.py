@@ -11,6 +11,7 @@ import numpy as np
 
 from anharmonic._core.randomness import generator
 from anharmonic.errors import InputError
+from studies.streams import LanguageStudyStream
 
 __all__ = ["SOURCES", "Question", "read_questions", "read_truthfulqa", "read_webquestions"]
 
@@ -32,7 +33,7 @@ def read_questions(folder: Path, each: int | None = None, seed: int = 0) -> list
     found: list[Question] = []
     for read in (read_webquestions, read_truthfulqa):
         questions = read(folder)
-        order = generator(seed, 81).permutation(len(questions))
+        order = generator(seed, LanguageStudyStream.QUESTION_ORDER).permutation(len(questions))
         found += [questions[at] for at in np.sort(order[:each])]
     return found
 

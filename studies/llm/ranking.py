@@ -14,6 +14,7 @@ from anharmonic._core.estimate import Estimate
 from anharmonic._core.protocols import Floats
 from anharmonic._core.randomness import generator
 from anharmonic.errors import InputError
+from studies.streams import LanguageStudyStream
 
 __all__ = ["ROUNDS", "Ranked", "Ranking"]
 
@@ -53,7 +54,7 @@ class Ranking:
         if self.wrong.all() or not self.wrong.any():
             each = "wrong" if self.wrong.all() else "right"
             raise InputError(f"the answers are all {each}, so nothing ranks them: ask more")
-        rng = generator(seed, 83)
+        rng = generator(seed, LanguageStudyStream.QUESTION_BOOTSTRAP)
         count = len(self.wrong)
         drawn = (
             np.bincount(rng.integers(count, size=count), minlength=count) for _ in range(rounds)

@@ -17,6 +17,7 @@ from anharmonic.regions import Region, as_region, hull
 from anharmonic.scores import Scores
 from studies.overfitting.families import CAPACITIES, FAMILIES, built, parameters
 from studies.overfitting.sets import Split, split
+from studies.streams import OverfittingStream
 
 __all__ = ["FRACTIONS", "REGIONS", "Trained", "measured_set"]
 
@@ -62,7 +63,7 @@ def measured_set(name: str, seed: int) -> list[Trained]:
 
 
 def _some(points: Floats, seed: int) -> Floats:
-    return generator(seed, 32).permutation(points)[:POINTS]
+    return generator(seed, OverfittingStream.MEASURED_POINTS).permutation(points)[:POINTS]
 
 
 def _fitted(parts: Split, seed: int) -> Iterator[tuple[str, int, Any]]:
@@ -123,7 +124,9 @@ def _change(model: Any, region: Region, scores: Scores, seed: int) -> float:
     if scores.settings.kind == "onehot":
         return float((scores.signed * scores.outputs).sum(axis=1).mean())
     held = region.holding(scores.settings.still)
-    steps = generator(seed, 33).standard_normal((CHANGES, *held.values.shape))
+    steps = generator(seed, OverfittingStream.RANDOM_STEPS).standard_normal(
+        (CHANGES, *held.values.shape)
+    )
     steps *= scores.settings.radius / np.linalg.norm(steps, axis=-1, keepdims=True)
     moved = (held.values + steps * np.array(scores.settings.scale)).reshape(-1, held.dimension)
     rows = np.tile(np.arange(len(held)), CHANGES)

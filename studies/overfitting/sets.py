@@ -13,6 +13,7 @@ import numpy as np
 
 from anharmonic._core.protocols import Floats
 from anharmonic._core.randomness import generator
+from studies.streams import OverfittingStream
 
 __all__ = ["CHOSEN_ON", "SETS", "TESTED_ON", "Split", "Task", "split"]
 
@@ -69,7 +70,7 @@ def split(name: str, seed: int) -> Split:
 
     points, answers = _loaded(SETS[name], seed)
     if SETS[name].task == "classification":
-        random = generator(seed, 31)
+        random = generator(seed, OverfittingStream.NOISY_LABELS)
         noisy = random.random(len(answers)) < LABEL_NOISE
         answers = np.where(noisy, random.permutation(answers), answers)
     trained = min(MOST_TRAINED, len(points) // 2)

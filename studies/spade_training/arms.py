@@ -10,6 +10,7 @@ import numpy as np
 from anharmonic._core.protocols import Floats
 from anharmonic._core.randomness import generator
 from anharmonic.training import spade_radii
+from studies.streams import SpadeStream
 
 __all__ = ["ATTACKED", "FULL", "PENALISED", "REDUCED", "Plan", "radii_of"]
 
@@ -59,7 +60,7 @@ FULL = Plan(images=60_000, tested=10_000, restarted=10_000, epochs=20)
 
 def radii_of(arm: str, rows: int, seed: int, nodes: Any) -> Floats:
     """The radius of each training image in an arm; `nodes` are node scores (rows,)."""
-    random = generator(seed, 31)
+    random = generator(seed, SpadeStream.TRAINING_ARMS)
     if arm == "vanilla":
         return np.full(rows, LARGE)
     if arm == "random":

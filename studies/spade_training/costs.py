@@ -13,6 +13,7 @@ from anharmonic._core.randomness import generator
 from anharmonic.training import Adversarial, Attack, Batch, Penalised, lenet5, plain
 from anharmonic.training.objectives import Objective
 from studies.spade_training.shares import estimate
+from studies.streams import SpadeStream
 
 __all__ = ["step_costs"]
 
@@ -31,7 +32,7 @@ def step_costs(batch_size: int, steps: int, radius: float, seed: int = 0) -> dic
         "gamma penalty": Penalised(radius, 1.0),
         f"PGD, {steps} steps": Adversarial(Attack(0.2, steps=steps)),
     }
-    random, module = generator(seed, 43), lenet5(seed)
+    random, module = generator(seed, SpadeStream.TRAINING_COSTS), lenet5(seed)
     images = torch.from_numpy(random.random((batch_size, 1, 28, 28), dtype=np.float32))
     labels = torch.from_numpy(random.integers(0, 10, batch_size))
     optimizer = torch.optim.Adam(module.parameters())

@@ -77,4 +77,8 @@ def test_only_one_place_makes_generators():
         if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("default_rng")
     }
     # Fingerprints are kept in files, so their constants stay; the demo makes up its own traffic.
-    assert makers <= {"randomness.py", "fingerprints.py", "service/demo.py"}
+    assert makers <= {
+        "_core/randomness.py",
+        "measures/setup/fingerprints.py",
+        "demos/stream.py",
+    }

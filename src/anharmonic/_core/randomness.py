@@ -8,6 +8,7 @@ arithmetic that numpy and torch share, so both give the same bits.
 from __future__ import annotations
 
 import math
+from enum import IntEnum
 from functools import lru_cache
 from typing import Any, cast
 
@@ -15,6 +16,7 @@ import numpy as np
 from array_api_compat import array_namespace, device, is_numpy_array
 
 from anharmonic._core.protocols import Array, Draw, Floats
+from anharmonic._core.streams import RowStream, Stream
 from anharmonic.errors import SettingsError
 
 __all__ = ["generator", "haar", "integers", "like", "normals", "phases", "signs", "uniforms"]
@@ -38,15 +40,15 @@ def _mixed(words: Array) -> Array:
 
 
 @lru_cache(maxsize=1024)
-def _start(seed: int, purpose: int, turn: int) -> int:
+def _start(seed: int, stream: int, turn: int) -> int:
     """Where a turn's streams begin, well apart for neighbouring seeds."""
-    state = np.random.SeedSequence((_whole(seed), purpose, turn)).generate_state(1, np.uint64)
+    state = np.random.SeedSequence((_whole(seed), int(stream), turn)).generate_state(1, np.uint64)
     return _signed(int(state[0]))
 
 
-def _words(draw: Draw, purpose: int, positions: Array) -> Array:
+def _words(draw: Draw, stream: RowStream, positions: Array) -> Array:
     """One random word for each row of the draw and position: (rows, *positions.shape)."""
-    starts = [_start(draw.seed, purpose, turn) for turn in range(int(draw.turns.max()) + 1)]
+    starts = [_start(draw.seed, stream, turn) for turn in range(int(draw.turns.max()) + 1)]
     streams = _mixed(draw.rows * _GOLDEN + np.array(starts)[draw.turns])
     shaped = streams.reshape((-1,) + (1,) * positions.ndim)
     return _mixed(like(draw, shaped) + (positions + 1) * _GOLDEN)
@@ -78,8 +80,10 @@ def normals(draw: Draw, indices: Array, dimension: int) -> Array:
     xp = array_namespace(draw.like)
     half = (dimension + 1) // 2
     positions = indices[:, None] * half + _range(half, draw)[None, :]
-    length = xp.sqrt(-2.0 * xp.log(_uniform(_words(draw, 1, positions), draw)))
-    angle = (2.0 * math.pi) * _uniform(_words(draw, 2, positions), draw)
+    length = xp.sqrt(
+        -2.0 * xp.log(_uniform(_words(draw, RowStream.NORMAL_LENGTH, positions), draw))
+    )
+    angle = (2.0 * math.pi) * _uniform(_words(draw, RowStream.NORMAL_ANGLE, positions), draw)
     both = xp.concat((length * xp.cos(angle), length * xp.sin(angle)), axis=-1)
     return xp.astype(both[..., :dimension], draw.like.dtype)
 
@@ -88,7 +92,7 @@ def uniforms(draw: Draw, indices: Array, dimension: int) -> Array:
     """Strictly between 0 and 1, one vector for each row and index: (rows, indices, dimension)."""
     xp = array_namespace(draw.like)
     positions = indices[:, None] * dimension + _range(dimension, draw)[None, :]
-    return xp.astype(_uniform(_words(draw, 7, positions), draw), draw.like.dtype)
+    return xp.astype(_uniform(_words(draw, RowStream.UNIFORM, positions), draw), draw.like.dtype)
 
 
 def signs(draw: Draw, indices: Array, dimension: int) -> Array:
@@ -96,7 +100,7 @@ def signs(draw: Draw, indices: Array, dimension: int) -> Array:
     xp = array_namespace(draw.like)
     count = -(-dimension // 64)
     positions = indices[:, None] * count + _range(count, draw)[None, :]
-    words = _words(draw, 3, positions)
+    words = _words(draw, RowStream.SIGN, positions)
     if is_numpy_array(words):
         flat = np.unpackbits(words.view(np.uint8), axis=-1, bitorder="little")
     else:
@@ -107,19 +111,22 @@ def signs(draw: Draw, indices: Array, dimension: int) -> Array:
 
 def phases(draw: Draw, count: int) -> Array:
     """Angles uniform on the circle: (rows, count)."""
-    return (2.0 * math.pi) * _uniform(_words(draw, 4, _range(count, draw)), draw)
+    return (2.0 * math.pi) * _uniform(_words(draw, RowStream.PHASE, _range(count, draw)), draw)
 
 
 def integers(draw: Draw, indices: Array, below: int) -> Array:
     """Integers uniform below a limit, one for each row and index: (rows, indices)."""
-    words = _words(draw, 5, indices)
+    words = _words(draw, RowStream.INTEGER, indices)
     # The modulo's bias is below/2**62: nothing at any size that fits in memory.
     return (words & ((1 << 62) - 1)) % below
 
 
-def generator(seed: int, *address: int) -> np.random.Generator:
-    """Numpy's generator for whatever is drawn once a run, on the host."""
-    return np.random.default_rng((_whole(seed), *address))
+def generator(seed: int, stream: IntEnum, *address: int) -> np.random.Generator:
+    """Numpy's generator for whatever is drawn once per run, on the host.
+
+    `stream` is from a register (`streams.Stream`), so that no two uses share an address.
+    """
+    return np.random.default_rng((_whole(seed), int(stream), *address))
 
 
 def _whole(seed: int) -> int:
@@ -131,7 +138,7 @@ def _whole(seed: int) -> int:
 
 def haar(seed: int, place: int, digit: int, dimension: int) -> Floats:
     """A uniformly random orthogonal matrix."""
-    normal = generator(seed, 6, place, digit).standard_normal((dimension, dimension))
+    normal = generator(seed, Stream.ROTATION, place, digit).standard_normal((dimension, dimension))
     orthogonal, upper = np.linalg.qr(normal)
     # Without the signs, QR's convention would favour some rotations over others.
     return cast(Floats, orthogonal * np.sign(np.diag(upper)))

@@ -14,6 +14,7 @@ from anharmonic._core.files import whole_file
 from anharmonic._core.protocols import Array, Floats
 from anharmonic._core.randomness import generator
 from anharmonic._core.statistics import Rate
+from anharmonic._core.streams import LanguageStream
 from anharmonic.errors import InputError, PointsError
 from anharmonic.llm.statistics import Unit
 
@@ -112,7 +113,7 @@ def calibrate(
     if right.all() or not right.any():
         raise PointsError("calibrating needs good and bad answers, both: judge more of them")
     draws = []
-    rng = generator(seed, 10)
+    rng = generator(seed, LanguageStream.BAND_BOOTSTRAP)
     for _ in range(rounds):
         rows = rng.integers(len(gammas), size=len(gammas))
         if right[rows].any() and not right[rows].all():

@@ -12,6 +12,7 @@ import numpy as np
 
 from anharmonic._core.protocols import Array, Floats
 from anharmonic._core.randomness import generator
+from anharmonic._core.streams import LanguageStream
 from anharmonic.errors import InputError
 from anharmonic.llm.questions import read_rows
 from anharmonic.llm.summaries import RunSummary, read_run
@@ -152,7 +153,9 @@ def _correlation(name: str, group: list[_Rated], seed: int) -> Correlation:
 
     gammas = np.array([each.gamma for each in group])
     means = np.array([np.mean(list(each.marks.values())) for each in group])
-    rows = generator(seed, 11).integers(len(group), size=(ROUNDS, len(group)))
+    rows = generator(seed, LanguageStream.RATING_BOOTSTRAP).integers(
+        len(group), size=(ROUNDS, len(group))
+    )
 
     def bounded(one: Floats, two: Floats, ranked: bool) -> tuple[float, float, float]:
         draws = (rankdata(each[rows], axis=1) if ranked else each[rows] for each in (one, two))
@@ -180,7 +183,9 @@ def _agreement(marks: list[dict[str, float]], seed: int) -> Agreement | None:
     sums = _sums([list(each.values()) for each in marks])
     if not len(sums):
         return None
-    rows = generator(seed, 12).integers(len(sums), size=(ROUNDS, len(sums)))
+    rows = generator(seed, LanguageStream.AGREEMENT_BOOTSTRAP).integers(
+        len(sums), size=(ROUNDS, len(sums))
+    )
     low, high = np.quantile(_alpha(sums[rows].sum(axis=1)), (0.025, 0.975))
     people = {name for each in marks for name in each}
     alpha = float(_alpha(sums.sum(axis=0)))

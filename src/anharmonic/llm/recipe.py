@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from anharmonic._core.randomness import generator
+from anharmonic._core.streams import LanguageStream
 from anharmonic.errors import SettingsError
 from anharmonic.llm.dispatch import Price
 from anharmonic.llm.perturb import PAPER, Change, Kind, named, perturbed
@@ -98,5 +99,9 @@ class Recipe:
             parameters = replace(parameters, temperature=self.resample_temperature)
         # Each turn its own seed: answers sampled alike would agree more than the model does.
         sampled = parameters.temperature > 0
-        seed = int(generator(self.seed, 9, turn).integers(2**31)) if sampled else None
+        seed = (
+            int(generator(self.seed, LanguageStream.SAMPLING_SEED, turn).integers(2**31))
+            if sampled
+            else None
+        )
         return Request(text, parameters, repeat, seed)

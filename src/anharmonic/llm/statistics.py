@@ -11,6 +11,7 @@ from anharmonic._core.estimate import Estimate
 from anharmonic._core.protocols import Array, Floats
 from anharmonic._core.randomness import generator
 from anharmonic._core.statistics import Moments
+from anharmonic._core.streams import LanguageStream
 from anharmonic.errors import OutputError, SettingsError
 
 __all__ = [
@@ -177,7 +178,7 @@ def _of_subsets(original: Array, others: Array, size: int, unit: Unit) -> float:
 @lru_cache(maxsize=32)
 def _shares(count: int, size: int) -> Floats:
     """Weights of subsets, (subsets, count): the same for every prompt, whatever was answered."""
-    rng = generator(0, 14, count, size)
+    rng = generator(0, LanguageStream.MEAN_ANGLE, count, size)
     chosen = np.array([rng.permutation(count)[:size] for _ in range(SUBSETS)])
     shares = np.zeros((SUBSETS, count))
     np.put_along_axis(shares, chosen, 1 / size, axis=1)

@@ -16,6 +16,7 @@ import numpy as np
 from anharmonic._core.protocols import Floats
 from anharmonic._core.randomness import generator
 from anharmonic._core.statistics import share_interval
+from anharmonic._core.streams import Stream
 from anharmonic.errors import PointsError
 from anharmonic.monitor.bounds import mean_bound
 from anharmonic.monitor.dependence import FEWEST
@@ -90,7 +91,7 @@ def fitted_bets(reference: Floats, sign: int, block: int, error: float, seed: in
             f"a reference of {len(reference)} scores in blocks of {block} is too small to say what "
             f"is usual: give at least {FEWEST * block}"
         )
-    order = generator(seed, 71).permutation(len(reference))
+    order = generator(seed, Stream.BET_ORDER).permutation(len(reference))
     aside = max(len(reference) // 10, min(FEWEST, len(reference) // 2))
     clips, thresholds = _looked_for(reference[order[:aside]], sign, tie=block == 1)
     if block > 1:

@@ -13,6 +13,7 @@ from scipy.special import ndtri_exp
 
 from anharmonic._core.protocols import Floats, Integers
 from anharmonic._core.randomness import generator
+from anharmonic._core.streams import Stream
 
 __all__ = ["mean_bound"]
 
@@ -41,7 +42,7 @@ def mean_bound(values: Floats, error: float, seed: int = 0) -> float:
     """
     if not len(values):
         return 1.0
-    values = generator(seed, 70).permutation(values)
+    values = generator(seed, Stream.BOUND_HALVES).permutation(values)
     lowest = int(np.log(max(float(values.mean()), SMALLEST)) / np.log1p(-STEP))
     far = np.arange(0, lowest + 1, STRIDE)
     begun = far[_refuted(values, far, FIRST * error)]

@@ -12,6 +12,7 @@ from anharmonic._core.estimate import Estimate
 from anharmonic._core.protocols import Floats, Integers
 from anharmonic._core.randomness import generator
 from anharmonic._core.statistics import Moments
+from anharmonic._core.streams import Stream
 from anharmonic.measures.explain import contributions
 from anharmonic.monitor.alarms import Alarm
 from anharmonic.monitor.channels import Channel
@@ -111,7 +112,7 @@ def usual_shares(
     if "gamma" not in watch.values() or not _explainable(scorer):
         return (), 0
     count = count_of(reference)
-    few = np.sort(generator(seed, 73).permutation(count)[:ASKED])
+    few = np.sort(generator(seed, Stream.CULPRITS_SAMPLE).permutation(count)[:ASKED])
     return _bends(scorer, [taken(reference, few)])
 
 

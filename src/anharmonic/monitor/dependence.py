@@ -23,6 +23,7 @@ from scipy.signal import lfilter
 
 from anharmonic._core.protocols import Floats, Integers
 from anharmonic._core.randomness import generator
+from anharmonic._core.streams import Stream
 
 __all__ = ["FEWEST", "Dependence", "dependence_of", "why_no_promise"]
 
@@ -298,7 +299,7 @@ def _stretch(left: Floats, chance: float, seed: int) -> int:
     found = _stands_out(cells[None], lengths)[:, 0]
     if found.max() < WORTH_A_LOOK * cells.std():
         return 0
-    random = generator(seed, 74)
+    random = generator(seed, Stream.DEPENDENCE)
     drawn = random.permuted(np.tile(cells, (PERMUTATIONS, 1)), axis=1)
     usual = _stands_out(drawn, lengths).max(axis=0)
     by_chance = (1 + np.sum(usual >= found.max())) / (1 + PERMUTATIONS)

@@ -14,6 +14,7 @@ import numpy as np
 from anharmonic._core.arrays import to_numpy64
 from anharmonic._core.protocols import Floats
 from anharmonic._core.randomness import generator
+from anharmonic._core.streams import Stream
 from anharmonic.monitor.rows import count_of, taken
 from anharmonic.monitor.scorer import Scorer, Watched
 from anharmonic.regions import Region
@@ -35,7 +36,9 @@ def memorised(
     """
     if all(callable(each) for each in watch.values()):
         return "", 0
-    few = np.sort(generator(seed, 76).permutation(count_of(reference))[:ASKED])
+    few = np.sort(
+        generator(seed, Stream.MEMORISING_SAMPLE).permutation(count_of(reference))[:ASKED]
+    )
     region = scorer.region(taken(reference, few))
     at = scorer.gamma_of(region)
     beside = scorer.gamma_of(_aside(region, scorer, seed))
@@ -61,7 +64,11 @@ def spikes(at: Floats, beside: Floats) -> tuple[float, float]:
 def _aside(region: Region, scorer: Scorer, seed: int) -> Region:
     """Each row a radius towards another of them, or half the way: as near to data as it was."""
     values = np.asarray(to_numpy64(region.values), dtype=np.float64)
-    others = np.roll(values[(order := generator(seed, 77).permutation(len(values)))], 1, axis=0)
+    others = np.roll(
+        values[(order := generator(seed, Stream.MEMORISING_ORDER).permutation(len(values)))],
+        1,
+        axis=0,
+    )
     away = np.empty_like(values)
     away[order] = others
     away -= values

@@ -17,6 +17,7 @@ from anharmonic._core.margins import by_class, labels_of, margins_of, of_classes
 from anharmonic._core.protocols import Ball, Floats, Model
 from anharmonic._core.randomness import generator
 from anharmonic._core.reductions import Reduction, chosen_reduction
+from anharmonic._core.streams import Stream
 from anharmonic.errors import OutputError, PointsError, SettingsError
 from anharmonic.measures.gamma.measure import check_room, gamma, gamma_once
 from anharmonic.measures.setup.batching import answers, caller_for
@@ -152,7 +153,7 @@ def settled(
     if isinstance(reference, Region):
         raise PointsError("give the reference's points themselves, and moving= for what may move")
     region = as_points(reference, moving)
-    few = np.sort(generator(seed, 72).permutation(len(region))[:PROBED])
+    few = np.sort(generator(seed, Stream.SCORER_PILOT).permutation(len(region))[:PROBED])
     known = gamma(
         asked,
         region.rows(few),

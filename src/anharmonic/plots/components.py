@@ -9,6 +9,7 @@ import numpy as np
 from anharmonic._core.arrays import to_numpy64
 from anharmonic._core.protocols import Floats, Integers
 from anharmonic._core.randomness import generator
+from anharmonic._core.streams import Stream
 from anharmonic.errors import SettingsError
 from anharmonic.measures.baselines import fragility
 from anharmonic.plots.maps import colour_top, colours
@@ -74,7 +75,7 @@ def projection(
 def _some(many: int, count: int, seed: int) -> Integers:
     if many <= count:
         return np.arange(many)
-    return np.sort(generator(seed, 11).choice(many, count, replace=False))
+    return np.sort(generator(seed, Stream.PROJECTION_SAMPLE).choice(many, count, replace=False))
 
 
 def _places(region: Region, shown: Integers, picked: Integers) -> tuple[Floats, tuple[str, str]]:

@@ -14,6 +14,7 @@ import numpy as np
 from anharmonic._core.files import whole_file
 from anharmonic._core.protocols import Integers
 from anharmonic._core.randomness import generator
+from anharmonic._core.streams import TrainingStream
 from anharmonic.errors import SettingsError, TrainingStopped
 from anharmonic.models.torch import placed_on
 from anharmonic.training.objectives import Batch, Objective, plain
@@ -113,7 +114,9 @@ class _Progress:
         size = min(self.batch_size, self.rows)
         steps = self.rows // size
         orders = [
-            generator(self.seed, 21, epoch, copy).permutation(self.rows)[: steps * size]
+            generator(self.seed, TrainingStream.BATCH_ORDER, epoch, copy).permutation(self.rows)[
+                : steps * size
+            ]
             for copy in range(self.copies)
         ]
         shaped = np.stack(orders).reshape(self.copies, steps, size)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from anharmonic._core.randomness import generator
+from anharmonic._core.streams import TrainingStream
 from anharmonic.errors import SettingsError
 from anharmonic.measures.gamma.measure import gamma
 from anharmonic.regions import as_region
@@ -47,7 +48,11 @@ def _some(points: Any, count: int, seed: int) -> Any:
     region = as_region(points)
     if len(region) <= count:
         return region
-    return region.rows(np.sort(generator(seed, 10).choice(len(region), count, replace=False)))
+    return region.rows(
+        np.sort(
+            generator(seed, TrainingStream.SCORER_SAMPLE).choice(len(region), count, replace=False)
+        )
+    )
 
 
 def gamma_scorer(

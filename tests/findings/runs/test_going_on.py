@@ -16,7 +16,7 @@ import anharmonic as ah
 from anharmonic._core import checkpoints
 from anharmonic.errors import InputError, MeasurementStopped, SettingsError
 from anharmonic.measures.gamma import measure as meanvalue
-from anharmonic.measures.gamma.accumulator import Ledger
+from anharmonic.measures.gamma.accumulator import Accumulator
 from anharmonic.measures.setup.sphere import Changes, TaskResult
 
 POINTS = np.random.default_rng(0).normal(size=(300, 4))
@@ -46,7 +46,7 @@ def assert_same(one, other):
     for field in fields(ah.Scores):
         if field.name not in ("settings", "sums"):
             np.testing.assert_array_equal(getattr(one, field.name), getattr(other, field.name))
-    assert one.settings | {"model": ""} == other.settings | {"model": ""}
+    assert one.settings.with_facts(model="") == other.settings.with_facts(model="")
 
 
 WAYS = {
@@ -118,7 +118,7 @@ def test_a_stop_before_a_resumed_run_has_begun_loses_nothing(monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as context:
-        context.setattr(meanvalue, "_probe", interrupted)
+        context.setattr(meanvalue, "_pilot", interrupted)
         with pytest.raises(KeyboardInterrupt) as second:
             ah.gamma(wavy, POINTS, batch_size=200, resume=stop.value.partial)
     assert second.value.partial.started
@@ -127,21 +127,21 @@ def test_a_stop_before_a_resumed_run_has_begun_loses_nothing(monkeypatch):
 
 @pytest.mark.finding("security A10")
 def test_an_interrupt_inside_the_ledger_leaves_it_whole():
-    ledger, rows = Ledger(3, "norm"), np.array([0, 2])
+    accumulator, rows = Accumulator(3, "norm"), np.array([0, 2])
     pair, none = np.ones((2, 2)), np.zeros(0, dtype=np.int64)
     changes = Changes.of(pair, np.zeros(2, dtype=np.int64))
     part = TaskResult(rows, 2, pair, pair, np.ones(2), np.ones(2), changes, 9, 0, none)
-    ledger.add(part)
-    before = {name: np.copy(value) for name, value in vars(ledger).items()}
+    accumulator.add(part)
+    before = {name: np.copy(value) for name, value in vars(accumulator).items()}
 
     def interrupted():
-        with ledger.whole(rows):
-            ledger.add(part)
+        with accumulator.whole(rows):
+            accumulator.add(part)
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         interrupted()
-    for name, value in vars(ledger).items():
+    for name, value in vars(accumulator).items():
         np.testing.assert_array_equal(value, before[name])
 
 

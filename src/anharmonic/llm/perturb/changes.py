@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from anharmonic._core.randomness import generator
+from anharmonic._core.streams import LanguageStream
 from anharmonic.errors import SettingsError
 
 __all__ = [
@@ -154,7 +155,9 @@ def perturbed(prompt: str, changes: Sequence[Change], seed: int, turn: int) -> P
     """
     change = changes[turn % len(changes)]
     word = int.from_bytes(hashlib.sha256(prompt.encode("utf-8", "surrogatepass")).digest()[:8])
-    return Perturbed(change(prompt, generator(seed, 8, word, turn)), change is resample)
+    return Perturbed(
+        change(prompt, generator(seed, LanguageStream.PERTURBATION, word, turn)), change is resample
+    )
 
 
 def _found(name: str) -> Change:

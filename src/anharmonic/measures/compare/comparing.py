@@ -12,6 +12,7 @@ from anharmonic._core.progress import Progress, parts, shown
 from anharmonic._core.protocols import Map, Model
 from anharmonic._core.randomness import generator
 from anharmonic._core.reductions import Reduction
+from anharmonic._core.streams import Stream
 from anharmonic.errors import SettingsError
 from anharmonic.measures.compare.result import Comparison
 from anharmonic.measures.gamma.measure import gamma
@@ -149,4 +150,6 @@ def _askable(known: Region, place: Region, models: Sequence[Model]) -> bool:
 def _some(region: Region, count: int, seed: int) -> Region:
     if len(region) <= count:
         return region
-    return region.rows(np.sort(generator(seed, 9).choice(len(region), count, replace=False)))
+    return region.rows(
+        np.sort(generator(seed, Stream.REFERENCE_SAMPLE).choice(len(region), count, replace=False))
+    )

@@ -18,6 +18,7 @@ from anharmonic._core.arrays import to_numpy64
 from anharmonic._core.protocols import Array, Ball, Floats, Integers
 from anharmonic._core.randomness import generator
 from anharmonic._core.reductions import picked
+from anharmonic._core.streams import Stream
 from anharmonic.measures.setup.batching import Flags, call_with_flags
 from anharmonic.measures.setup.sphere import Segment, Sphere, neighbourhood
 
@@ -56,7 +57,7 @@ def run_pilot(sphere: Sphere, parity: bool) -> Pilot:
     Points without an answer tell nothing here; the run that follows names all of them.
     """
     many = len(sphere.region)
-    random = generator(sphere.seed, 9)
+    random = generator(sphere.seed, Stream.PILOT)
     rows = np.sort(random.choice(many, min(TWICE, many), replace=False))
     ball = balls.pairs(balls.random(sphere.region.dimension, DIRECTIONS))
     sphere = replace(sphere, ball=ball)

@@ -14,6 +14,7 @@ from anharmonic._core.arrays import to_numpy64
 from anharmonic._core.columns import is_index, shown
 from anharmonic._core.protocols import Array, Floats
 from anharmonic._core.randomness import generator
+from anharmonic._core.streams import Stream
 from anharmonic.errors import PointsError, SettingsError
 from anharmonic.models.inputs import Inputs
 from anharmonic.regions import Region, as_region, require_finite
@@ -138,7 +139,7 @@ def nearest_distance(values: Array, units: Floats, seed: int = 0) -> float:
     The neighbour is exact among up to 200,000 points in a few dimensions, among 20,000 in more;
     the median is that of 400 or 100 points.
     """
-    random = generator(seed, 8)
+    random = generator(seed, Stream.NEAREST_DISTANCE)
     few = len(units) <= TREE_DIMENSIONS
     among = to_numpy64(_some(values, 10 * AMONG if few else AMONG, random)) / units
     asked = _some(among, 4 * ASKED if few else ASKED, random)

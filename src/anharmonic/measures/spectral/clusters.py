@@ -11,6 +11,7 @@ import numpy as np
 
 from anharmonic._core.protocols import Floats, Integers
 from anharmonic._core.randomness import generator
+from anharmonic._core.streams import Stream
 from anharmonic.measures.spectral.filters import narrowed, projected, single
 from anharmonic.measures.spectral.products import (
     CACHED,
@@ -78,7 +79,7 @@ def _among_close(flat: Any, kept: int) -> Integers:
 
 def _centres(flat: Any) -> Any:
     """Centres of clusters by a few rounds of k-means on some rows."""
-    count, random = len(flat) // SIZE, generator(0, 29)
+    count, random = len(flat) // SIZE, generator(0, Stream.CLUSTER_CENTRES)
     some = flat[random.choice(len(flat), min(len(flat), SAMPLE * count), replace=False)]
     centres = some[:count].copy()
     for _ in range(ROUNDS):

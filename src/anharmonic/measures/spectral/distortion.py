@@ -11,6 +11,7 @@ from anharmonic._core.estimate import Estimate
 from anharmonic._core.protocols import Floats, Integers
 from anharmonic._core.randomness import generator
 from anharmonic._core.statistics import Moments, welch
+from anharmonic._core.streams import Stream
 from anharmonic.errors import SettingsError
 from anharmonic.measures.spectral.distances import geodesic, resistance
 from anharmonic.measures.spectral.graph import Graph
@@ -71,7 +72,7 @@ def distortion(
     if not 1 <= count <= most:
         raise SettingsError(f"{count} edges: give a number from 1 to {most}")
     order = np.argsort(-scores.edge_values, kind="stable")
-    chosen = generator(seed, 25).choice(order[count:], count, replace=False)
+    chosen = generator(seed, Stream.DISTORTION_CONTROL).choice(order[count:], count, replace=False)
     edges = scores.edges[np.concatenate([order[:count], np.sort(chosen)])]
     ratios = pair_distortion(scores, edges, distance=distance, seed=seed)
     return Distortion(distance, ratios[:count], ratios[count:], edges[:count], edges[count:])
@@ -160,7 +161,7 @@ def bounds(scores: SpadeScores, count: int = 100, *, seed: int = 0) -> Bounds:
     """
     inputs, outputs, rows = scores.graphs()
     _one_part(outputs)
-    random = generator(seed, 26)
+    random = generator(seed, Stream.DISTORTION_PAIRS)
     top = np.argsort(-scores.edge_values, kind="stable")[:count]
     some = random.choice(len(scores.edges), min(count, len(scores.edges)), replace=False)
     pairs = rows[random.integers(len(rows), size=(count, 2))]

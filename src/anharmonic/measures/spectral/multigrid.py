@@ -14,6 +14,7 @@ from array_api_compat import array_namespace
 
 from anharmonic._core.protocols import Floats, Integers
 from anharmonic._core.randomness import generator
+from anharmonic._core.streams import Stream
 from anharmonic.models.torch_arrays import placed, sparse
 
 __all__ = [
@@ -55,7 +56,7 @@ class Hierarchy(NamedTuple):
 
 def hierarchy(laplacian: Any, seed: int, precision: Any = np.float32) -> Hierarchy:
     """Levels for a connected graph's Laplacian; single precision does for a preconditioner."""
-    levels, random = [], generator(seed, 27)
+    levels, random = [], generator(seed, Stream.AGGREGATES)
     matrix = laplacian.tocsr()
     while matrix.shape[0] > COARSEST:
         inverse = DAMPING / matrix.diagonal()[:, None]

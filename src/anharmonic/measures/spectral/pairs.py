@@ -13,6 +13,7 @@ from anharmonic._core.columns import is_index
 from anharmonic._core.frames import as_table
 from anharmonic._core.protocols import Floats, Integers
 from anharmonic._core.randomness import generator
+from anharmonic._core.streams import Stream
 from anharmonic.errors import OutputError, PointsError, listed
 from anharmonic.measures.setup.batching import answers, caller_for
 from anharmonic.measures.setup.scale import scaled
@@ -131,7 +132,7 @@ def _keys(arrays: list[Floats]) -> NDArray[np.uint64]:
     keys = np.zeros(len(arrays[0]), dtype=np.uint64)
     for place, each in enumerate(arrays):
         width = each.shape[1]
-        odd = generator(place, 28).integers(2**63, size=width, dtype=np.uint64) * 2 + 1
+        odd = generator(place, Stream.ROW_KEYS).integers(2**63, size=width, dtype=np.uint64) * 2 + 1
         for start in range(0, len(each), step := max(1, KEYED // width)):
             # Adding 0 turns -0 into 0, so that equal numbers have equal bits.
             bits = np.add(each[start : start + step], 0.0, dtype=np.float64).view(np.uint64)

@@ -12,6 +12,7 @@ from array_api_compat import is_torch_array
 
 from anharmonic._core.protocols import Floats, Integers
 from anharmonic._core.randomness import generator
+from anharmonic._core.streams import Stream
 from anharmonic.errors import SettingsError
 from anharmonic.measures.spectral.pairs import Pairs, crowded, is_data, paired
 from anharmonic.measures.spectral.result import SpadeScores, SpadeSettings
@@ -166,7 +167,7 @@ def _blocks(nodes: int, count: int, plan: Plan) -> list[Integers]:
     if count < 2:
         return []
     size = min(nodes // count, LARGEST_BLOCK)
-    order = generator(plan.seed, 24).permutation(nodes)
+    order = generator(plan.seed, Stream.SPADE_BLOCKS).permutation(nodes)
     return [np.sort(order[start : start + size]) for start in range(0, count * size, size)]
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from anharmonic._core.protocols import Floats, Integers
 from anharmonic._core.randomness import generator
+from anharmonic._core.streams import Stream
 from anharmonic.errors import MissingExtra, PointsError, SettingsError
 from anharmonic.measures.spectral.accelerated import on_device
 from anharmonic.measures.spectral.clusters import clustered
@@ -159,7 +160,7 @@ def ties(points: Floats, count: int, sample: int = 200, seed: int = 0) -> float:
     rows = len(points)
     if count + 1 >= rows:
         return 0.0
-    asked = generator(seed, 21).choice(rows, min(sample, rows), replace=False)
+    asked = generator(seed, Stream.RECALL_SAMPLE).choice(rows, min(sample, rows), replace=False)
     away = _distances(points, asked, compared(points, asked, count + 1))
     return float((away[:, -1] <= away[:, -2] * (1 + 1e-12)).mean())
 
@@ -167,7 +168,7 @@ def ties(points: Floats, count: int, sample: int = 200, seed: int = 0) -> float:
 def recall(points: Floats, found: Integers, sample: int = 200, seed: int = 0) -> float:
     """Share of true neighbours found, on some rows; an equally near row counts as true."""
     rows, count = found.shape
-    asked = generator(seed, 21).choice(rows, min(sample, rows), replace=False)
+    asked = generator(seed, Stream.RECALL_SAMPLE).choice(rows, min(sample, rows), replace=False)
     true = _distances(points, asked, compared(points, asked, count))
     given = _distances(points, asked, found[asked])
     return float((given <= true[:, -1:] * (1 + 1e-9)).mean())

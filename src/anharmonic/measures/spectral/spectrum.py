@@ -10,6 +10,7 @@ import numpy as np
 from anharmonic._core.arrays import array_like, to_numpy64
 from anharmonic._core.protocols import Floats, Map
 from anharmonic._core.randomness import generator
+from anharmonic._core.streams import Stream
 from anharmonic.errors import NotConverged
 from anharmonic.measures.spectral.graph import Graph
 from anharmonic.measures.spectral.lobpcg import Apply, Climb, Problem, best_within, climbed
@@ -99,7 +100,7 @@ def _posed(
 
     order = reverse_cuthill_mckee(outputs, symmetric_mode=True)
     near, far = (each[order][:, order] for each in (inputs, outputs))
-    start: Any = generator(seed, 22).standard_normal((len(order), columns))
+    start: Any = generator(seed, Stream.EIGENVECTOR_START).standard_normal((len(order), columns))
     grid = hierarchy(far, seed)
     if device is not None:
         near, far, start = sparse(near, device), sparse(far, device), placed(start, device)
@@ -173,7 +174,9 @@ def _overlooked(problem: Problem, found: Climb, rank: int, seed: int) -> Any:
     """
     kept = found.vectors[:, :rank]
     weights = problem.outputs(kept)
-    fresh = array_like(generator(seed, 23).standard_normal((len(kept), 4)), kept)
+    fresh = array_like(
+        generator(seed, Stream.EIGENVECTOR_FRESH).standard_normal((len(kept), 4)), kept
+    )
     for _ in range(CLIMBS):
         fresh = problem.inverse(problem.inputs(without_constants(fresh)))
         fresh = fresh - kept @ (weights.T @ fresh)

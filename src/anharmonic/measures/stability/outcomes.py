@@ -13,6 +13,7 @@ from anharmonic._core.estimate import Estimate
 from anharmonic._core.protocols import Floats, Integers
 from anharmonic._core.randomness import generator
 from anharmonic._core.statistics import Moments, share_interval
+from anharmonic._core.streams import Stream
 from anharmonic.errors import SettingsError
 from anharmonic.measures.search import StepArguments, adversarial_search
 from anharmonic.measures.search.result import Search, StepSettings
@@ -56,7 +57,11 @@ def observed_flips(
     """
     if walks < 1:
         raise SettingsError(f"walks must be at least 1, got {walks}")
-    seeds = generator(arguments.get("seed", 0), 12).integers(2**31, size=walks).tolist()
+    seeds = (
+        generator(arguments.get("seed", 0), Stream.OBSERVED_WALKS)
+        .integers(2**31, size=walks)
+        .tolist()
+    )
     flips, queries = [], 0
     for seed in seeds:
         arguments["seed"] = seed

@@ -10,6 +10,7 @@ from typing import Any
 
 from anharmonic._core.estimate import Estimate
 from anharmonic._core.randomness import generator
+from anharmonic._core.streams import LanguageStream
 from anharmonic.errors import AnharmonicError, first_line
 from anharmonic.llm.cache import Cache, identity
 from anharmonic.llm.clients.exchange import USUAL_TEMPERATURE
@@ -73,7 +74,9 @@ class Scorer:
 
     def chosen(self, number: int) -> bool:
         """Whether a chat is among the share: by its number and the seed, so always the same."""
-        return bool(generator(self.recipe.seed, 13, number).random() < self.share)
+        return bool(
+            generator(self.recipe.seed, LanguageStream.CHAT_SHARE, number).random() < self.share
+        )
 
     def score(self, number: int, chat: dict[str, Any], answer: str) -> ChatScore:
         """Measure one chat; the answer is the one that was given, not asked for again."""

@@ -1,0 +1,56 @@
+"""The studies' own random streams: one register per study, as each is a run of its own."""
+
+from __future__ import annotations
+
+from enum import IntEnum, unique
+
+__all__ = ["ImageStream", "LanguageStudyStream", "OverfittingStream", "PaperStream", "SpadeStream"]
+
+
+@unique
+class PaperStream(IntEnum):
+    """Functions, boundary, radius, Dirichlet and electricity."""
+
+    FUNCTION_POINTS = 40
+    COVERAGE = 41
+    BOX_POINTS = 42
+    RADIUS_NOISE = 43
+    DIRICHLET_POINTS = 44
+    ELECTRICITY = 75
+
+
+@unique
+class OverfittingStream(IntEnum):
+    """Gamma against the true gap."""
+
+    NOISY_LABELS = 31
+    MEASURED_POINTS = 32
+    RANDOM_STEPS = 33
+
+
+@unique
+class ImageStream(IntEnum):
+    """Decisions about photos."""
+
+    PHOTO_ORDER = 41
+    PHOTO_BOOTSTRAP = 43
+
+
+@unique
+class SpadeStream(IntEnum):
+    """SPADE-guided training and CLEVER."""
+
+    TRAINING_ARMS = 31
+    CHANCE_SAMPLE = 41
+    TRAINING_COSTS = 43
+
+
+@unique
+class LanguageStudyStream(IntEnum):
+    """Answers of language models."""
+
+    QUESTION_ORDER = 81
+    PROMPT_ORDER = 82
+    QUESTION_BOOTSTRAP = 83
+    ABLATION_SAMPLE = 84
+    CHOICE_HALVES = 85
