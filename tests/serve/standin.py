@@ -17,7 +17,7 @@ class StandIn:
     """Scores are the first feature; evidence is their sum; the model can be made to hang."""
 
     threshold = rate = 100.0
-    score, seed, segment, queries_a_row = 1.0, 0, None, 17
+    score, seed, segment, queries_per_row = 1.0, 0, None, 17
     watch = ("gamma",)
     promise = "one among a hundred"
     reference: dict[str, Any] = {"gamma": np.linspace(0.0, 2.0, 50)}  # noqa: RUF012
@@ -40,7 +40,7 @@ class StandIn:
     def alarm(self) -> bool:
         return self.total >= self.threshold
 
-    def measured(self, points: Any) -> dict[str, Any]:
+    def measure(self, points: Any) -> dict[str, Any]:
         self.asking = len(points)
         assert self.free.wait(60)
         values = np.asarray(points, dtype=float)[:, 0]
