@@ -1,4 +1,4 @@
-"""What a monitor says: alarms, and what it made of some rows."""
+"""What a monitor says: alarms, and what it found in a batch of rows."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class Alarm:
 
 @dataclass(frozen=True, repr=False)
 class Observation:
-    """What a monitor made of some rows.
+    """What a monitor found in a batch of rows.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""One-method seams: any detector with `update(value) -> alarmed`, river's among them."""
+"""What a monitor feeds: `Evidence`, or any detector with `update(value) -> alarmed`."""
 
 from __future__ import annotations
 

@@ -212,7 +212,7 @@ def _correlation_time(
     # Var Σφ = error · 1ᵀ R⁻¹ 1 / n, R being the correlations at lags below the order.
     variance = error * (ones @ solve_toeplitz(correlations[: len(ones)], ones)) / count
     gap = 1 - coefficients.sum()
-    # A gap below 1/n cannot be told from 0 (a unit root) with n scores.
+    # With n scores a gap below 1/n does not differ from 0, a unit root.
     closest = max(gap - QUANTILE * np.sqrt(max(variance, 0.0)), 1 / count)
     time = max(1.0, error / max(gap, 1 / count) ** 2)
     return CorrelationTime(time, max(1.0, error / closest**2))

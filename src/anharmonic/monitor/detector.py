@@ -246,22 +246,22 @@ class Evidence:
 
         `history` (2, bets, steps) is of the sums, `lasts` (steps,) the rows at which steps end.
         """
-        for place, name in enumerate(self.directions):
-            above = np.flatnonzero(logs[place] >= self.threshold)
+        for number, name in enumerate(self.directions):
+            above = np.flatnonzero(logs[number] >= self.threshold)
             if name in crossings or not len(above):
                 continue
             first = int(above[0])
-            mine = self._bets_of(place)
+            mine = self._bets_of(number)
             # R sums over all starts, the second row over starts times their rows: the ratio is
             # the mean start, each weighted by what it won.
-            plain, weighted = (history[:, mine, first] * self._weights[place]).sum(axis=1)
+            plain, weighted = (history[:, mine, first] * self._weights[number]).sum(axis=1)
             crossings[name] = Crossing(
-                name, int(lasts[first]), round(weighted / plain), float(logs[place, first])
+                name, int(lasts[first]), round(weighted / plain), float(logs[number, first])
             )
 
-    def _bets_of(self, place: int) -> slice:
+    def _bets_of(self, number: int) -> slice:
         """Where a direction's bets stand among all."""
-        return slice(place * self._width, (place + 1) * self._width)
+        return slice(number * self._width, (number + 1) * self._width)
 
     def contributions(self, scores: Floats, direction: str) -> Floats:
         """How much each score adds to a direction's log evidence, (scores,).
@@ -276,11 +276,11 @@ class Evidence:
         direction
             "up" or "down".
         """
-        place = self.directions.index(direction)
-        bets = self.bets[place]
+        number = self.directions.index(direction)
+        bets = self.bets[number]
         # What each bet has of the direction's evidence now, (width,), adding up to 1.
-        capital = self.state.sums.now[0, self._bets_of(place)] * self._weights[place]
-        weights = capital / capital.sum() if capital.sum() else self._weights[place]
+        capital = self.state.sums.now[0, self._bets_of(number)] * self._weights[number]
+        weights = capital / capital.sum() if capital.sum() else self._weights[number]
         # (width, n) logarithms of e-values to (n,) by these weights.
         growth = np.log(bets.multipliers(bets.values(scores)))
         return np.asarray(weights @ growth / self.block)

@@ -38,7 +38,7 @@ class EvidenceTracker:
     Parameters
     ----------
     channels
-        A detector for each thing watched and segment, whose false-alarm rates add up to `rate`.
+        A detector for each thing watched and segment; their false alarms together keep `rate`.
     rate
         The number of scored points among which one false alarm is allowed.
     memory
@@ -243,8 +243,23 @@ def fitted_channels(
 ) -> Channels:
     """A channel for everything watched, in all traffic and in each segment that is large enough.
 
-    All their bounds hold together with `confidence`. A segment for which nothing can be promised
-    is not watched by itself, unless without a promise.
+    Parameters
+    ----------
+    reference : (rows,) each
+        The reference's scores of each thing watched.
+    segments : (rows,)
+        Its labels, None where there are none.
+    rate
+        The number of scored points among which one false alarm is allowed, by all together.
+    confidence
+        That all their bounds hold together.
+    block, seed
+        As in `Evidence`.
+    detector
+        "evidence", or what makes another from the reference's scores.
+    promise
+        Whether a rate must be promised. A segment for which none can be is then not watched by
+        itself.
     """
     parts: dict[tuple[str, str | None], Floats] = {}
     for watched, scores in reference.items():

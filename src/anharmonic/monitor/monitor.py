@@ -141,6 +141,7 @@ class Monitor(EvidenceTracker):
             batch_size=batch_size,
             seed=seed,
         )
+        # Each feature's bend as it usually is, with which `culprits` compares later.
         usual, usual_cost = usual_shares(scorer, reference, watched, seed)
         scores = {name: scorer.measure(thing, reference) for name, thing in watched.items()}
         queries_per_row = sum(scorer.queries(thing) for thing in watched.values())
@@ -249,6 +250,7 @@ class Monitor(EvidenceTracker):
         not_finite = unusable(rows, self.scorer.columns)
         allowed = self._allowance.allowed(numbers, max(1, self.queries_per_row))
         reasons = np.where(not_finite, "not finite", np.where(allowed, "", self._allowance.reason))
+        # Only these rows cost queries; all others keep NaN.
         chosen = np.flatnonzero(reasons == "")
         scores = {name: np.full(len(numbers), np.nan) for name in self.watch}
         if len(chosen):

@@ -183,8 +183,8 @@ def replay(
     Examples
     --------
     >>> from anharmonic.monitor import Monitor
-    >>> random = np.random.default_rng(0)
-    >>> quiet, later = random.normal(size=(500, 2)), 3 * random.normal(size=(200, 2))
+    >>> random = np.random.default_rng(1)
+    >>> quiet, later = random.normal(size=(1000, 2)), 3 * random.normal(size=(200, 2))
     >>> size = lambda points: np.linalg.norm(points, axis=1)
     >>> monitor = Monitor(lambda x: x[:, 0], quiet, watch={"size": size})
     >>> print(replay(monitor, later).alarms[0].key)

@@ -39,7 +39,7 @@ def taken(points: Array, rows: Integers) -> Array:
     """Some of the rows."""
     table = as_table(points)
     if table is not None:
-        # pandas would keep the old index, by which later rows could not be told by number.
+        # pandas would keep the old index, which is no row number any more.
         return nw.maybe_reset_index(table[rows.tolist()]).to_native()
     return points[rows.tolist()]
 

@@ -50,7 +50,7 @@ class Scorer:
     Parameters
     ----------
     model
-        What is asked.
+        The model that answers.
     columns
         The columns that move.
     shape

@@ -56,7 +56,7 @@ def save(monitor: Monitor, path: str | os.PathLike[str], memory: int) -> Path:
 
 
 def _settings(monitor: Monitor, ball: balls.Directions) -> dict[str, object]:
-    """What `load` reads again; the names are those of 0.1.0, where the scorer was a sight."""
+    """What `load` reads again; names are those of 0.1.0, which said sight for scorer."""
     scorer = monitor.scorer
     return {
         "rate": monitor.rate,

@@ -115,10 +115,25 @@ def windows_of(
 ) -> Windows:
     """Windows of `count` rows, or of `every` so much time, counted from the first.
 
-    `limits` are thresholds (low, high) for the means. Without them a window is outside where
-    its mean differs from the reference's by more than chance at `level` would have it, its
-    autocorrelation counted in. Windows overlap with nothing and know no false-alarm rate.
+    Without `limits` a window is outside where its mean differs from the reference's by more than
+    chance at `level` would have it, its autocorrelation counted in. Windows do not overlap and
+    promise no false-alarm rate.
 
+    Parameters
+    ----------
+    watched
+        The name of what is watched.
+    rows, scores : (rows,)
+        Numbers and scores, NaN where a row was not scored.
+    reference : (n,)
+        The reference's scores.
+    times : (rows,)
+        When the rows came.
+    **arguments
+        See `WindowArguments`.
+
+    Examples
+    --------
     >>> scores = np.array([1.0, 1, 5, 5])
     >>> windows = windows_of("gamma", np.arange(4), scores, np.ones(50), count=2)
     >>> windows.means.tolist(), windows.outside.tolist()
