@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import AsyncIterator
 from typing import Any
 
+from anharmonic.monitor.alarms import direction_word
 from anharmonic.serve.http.problems import Overloaded, ServiceError
 from anharmonic.serve.monitor.pipeline import Pipeline
 from anharmonic.serve.monitor.queries import Queries
@@ -102,7 +103,7 @@ class Snapshots:
             "shown": shown,
             "reference": self._reference(shown["watched"]),
             "history": _whole(self.reading.history(last, after, BUCKETS, watched)),
-            "alarms": alarms,
+            "alarms": [{**row, "change": direction_word(row["direction"])} for row in alarms],
             "worst_since": since,
             "worst": [{**row, "point": self.watch.row_schema.named(row["point"])} for row in worst],
             "segments": self._segments(after, watched),
