@@ -103,7 +103,7 @@ def test_scores_go_where_scores_go(tmp_path):
     assert below(found.scores, 2.0).outcome == "below"
     loaded = ah.Scores.load(found.scores.save(tmp_path / "g.parquet"))
     np.testing.assert_array_equal(loaded.values, found.values)
-    assert loaded.settings.perturb == "typos"
+    assert loaded.settings.plain()["perturb"] == "typos"
     assert found.summary()["queries"] == found.calls == 9 * 21
     assert "prompts" in found._repr_html_()
     table = found.to_frame()

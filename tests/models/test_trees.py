@@ -133,7 +133,7 @@ def test_things_of_theirs_that_are_no_models(points) -> None:
 def xgb_booster(points: object, target: np.ndarray, objective: str) -> xgboost.Booster:
     settings = {"objective": objective, "max_depth": 3, "nthread": 1}
     if objective.startswith("multi:"):
-        settings.num_class = 3
+        settings["num_class"] = 3
     matrix = xgboost.DMatrix(points, target, enable_categorical=True)
     return xgboost.train(settings, matrix, 5)
 

@@ -137,7 +137,7 @@ def test_an_interrupt_inside_the_ledger_leaves_it_whole():
     before = {name: np.copy(value) for name, value in vars(accumulator).items()}
 
     def interrupted():
-        with accumulator.whole(rows):
+        with accumulator.atomically(rows):
             accumulator.add(part)
             raise KeyboardInterrupt
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
@@ -186,7 +187,7 @@ def test_a_bare_rerun_tells_of_the_partial_file(place):
     words = [each.format(place) for each in COMMANDS["gamma"]]
     ah.gamma(lambda x: x[:, 0], POINTS, radius=0.1, checkpoint="o.partial.parquet")
     unfinished = ah.Scores.load("o.partial.parquet")
-    unfinished.settings.unfinished = True
+    unfinished = replace(unfinished, settings=unfinished.settings.with_facts(unfinished=True))
     unfinished.save("o.partial.parquet")
     done = run(*words, "o.parquet")
     assert isinstance(done.exception, SettingsError)

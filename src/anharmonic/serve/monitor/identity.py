@@ -56,7 +56,7 @@ def about(monitor: Any, reference: Any) -> dict[str, Any]:
     """All of it as plain values."""
     values = np.ascontiguousarray(to_numpy64(as_region(reference).values))
     told = monitor.settings.plain() if hasattr(monitor, "settings") else {}
-    sight = getattr(monitor, "sight", None)
+    sight = getattr(monitor, "scorer", None)
     segment = monitor.segment
     plain = {
         "rate": monitor.rate,

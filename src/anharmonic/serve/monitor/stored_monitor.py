@@ -266,7 +266,7 @@ class StoredMonitor:
 
 def _moving(monitor: Any, row_schema: RowSchema) -> list[int]:
     """Places of the columns that the model is moved along."""
-    names = getattr(getattr(monitor, "sight", None), "columns", row_schema.columns)
+    names = getattr(getattr(monitor, "scorer", None), "columns", row_schema.columns)
     return [place for place, name in enumerate(row_schema.columns) if name in names]
 
 
