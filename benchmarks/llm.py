@@ -48,12 +48,12 @@ MEMORY = """
 import resource, sys
 import numpy as np
 from anharmonic.llm.clients import Endpoint
-from anharmonic.llm.measuring import measured
+from anharmonic.llm.measuring import measure_prompts
 from anharmonic.llm.recipe import Recipe
 embed = lambda texts: np.ones((len(texts), 384))
 prompts = (f"question {n}?" for n in range(int(sys.argv[2])))
 with Endpoint(sys.argv[1], "m", concurrency=32) as client:
-    done = sum(1 for _ in measured(client, prompts, Recipe(count=1, repeats=0), embed))
+    done = sum(1 for _ in measure_prompts(client, prompts, Recipe(count=1, repeats=0), embed))
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3, done)
 """
 

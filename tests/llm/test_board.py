@@ -13,7 +13,7 @@ from anharmonic.cli import app
 from anharmonic.errors import InputError, SettingsError
 from anharmonic.llm.differences import differences
 from anharmonic.llm.pages.boards import write_board
-from anharmonic.llm.pages.climbs import write_searches
+from anharmonic.llm.pages.searches import write_searches
 from anharmonic.llm.prompt_search import WAYS, search
 from anharmonic.llm.questions import Question
 from anharmonic.llm.rating import krippendorff

@@ -286,6 +286,6 @@ def test_what_cannot_be_measured_says_so():
 
 
 def test_everything_public_is_documented():
-    for room in (ah.llm, ah.llm.perturb, ah.llm.clients):
-        for name in set(room.__all__) - {"Embed", "Change"}:  # shapes of functions
-            assert inspect.getdoc(getattr(room, name)), name
+    for package in (ah.llm, ah.llm.perturb, ah.llm.clients):
+        for name in set(package.__all__) - {"Embed", "Change"}:  # shapes of functions
+            assert inspect.getdoc(getattr(package, name)), name

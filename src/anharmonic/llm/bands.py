@@ -29,7 +29,15 @@ CAVEAT = (
 
 @dataclass(frozen=True)
 class Bands:
-    """Below `low`, between, above `high`; in sqrt(1 − cos) units."""
+    """Three bands of gamma: below `low`, between, above `high`.
+
+    Parameters
+    ----------
+    low, high
+        The two limits, in sqrt(1 − cos θ).
+    caveat
+        What they were fitted to, and when not to use them.
+    """
 
     low: float
     high: float
@@ -38,24 +46,40 @@ class Bands:
     def limits(self, unit: Unit) -> tuple[float, float]:
         """Both limits in a unit.
 
-        >>> [round(each, 2) for each in PAPER.limits("angle")]
+        Parameters
+        ----------
+        unit : "sqrt1mcos" or "angle"
+            sqrt(1 − cos θ), or θ in degrees.
+
+        Examples
+        --------
+        >>> [round(limit, 2) for limit in PAPER.limits("angle")]
         [8.11, 16.26]
         """
         if unit == "sqrt1mcos":
             return self.low, self.high
+        # 1 − cos θ = 2·sin²(θ/2).
         low, high = (
-            float(np.degrees(2 * np.arcsin(min(each / np.sqrt(2), 1.0))))
-            for each in (self.low, self.high)
+            float(np.degrees(2 * np.arcsin(min(limit / np.sqrt(2), 1.0))))
+            for limit in (self.low, self.high)
         )
         return low, high
 
     def counts(self, values: Array, unit: Unit) -> dict[str, Rate]:
-        """The share of the values in each band, with its interval."""
+        """The share of the values in each band, with its interval.
+
+        Parameters
+        ----------
+        values : array (count,)
+            Gammas; those that are NaN are in no band.
+        unit : "sqrt1mcos" or "angle"
+            The unit they are in.
+        """
         low, high = self.limits(unit)
         known = np.asarray(values)[np.isfinite(values)]
         hits = (known < low).sum(), ((known >= low) & (known <= high)).sum(), (known > high).sum()
         return {
-            word: Rate.of(int(each), len(known)) for word, each in zip(WORDS, hits, strict=True)
+            word: Rate.of(int(count), len(known)) for word, count in zip(WORDS, hits, strict=True)
         }
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -77,7 +101,19 @@ PAPER = Bands(0.1, 0.2, CAVEAT)
 
 @dataclass(frozen=True)
 class Calibration:
-    """Bands fitted to judged answers; their limits' intervals are from resamplings of them."""
+    """Bands fitted to judged answers.
+
+    Parameters
+    ----------
+    bands
+        The limits that were fitted.
+    low_interval, high_interval
+        95% intervals of both limits, from a bootstrap over the answers.
+    auroc, auroc_interval
+        How well gamma ranks bad answers above good ones, with its 95% interval.
+    judged, good
+        How many answers were judged, and how many of them were good.
+    """
 
     bands: Bands
     low_interval: tuple[float, float]
@@ -97,14 +133,29 @@ def calibrate(
     rounds: int = 1000,
     seed: int = 0,
 ) -> Calibration:
-    """Two limits from gammas (in sqrt(1 − cos)) and whether each answer was good.
+    """Fit the two limits to gammas and whether each answer was good.
 
     The chance of a good answer is taken to fall with gamma (isotonic regression). Below `low` it
     is at least `trusted`, above `high` less than `doubted`.
 
+    Parameters
+    ----------
+    values : array (count,)
+        Gammas in sqrt(1 − cos θ); NaN ones are left out.
+    good : array (count,)
+        Whether each answer was good.
+    trusted, doubted
+        The chances of a good answer at the two limits.
+    rounds
+        Resamplings for the limits' intervals.
+    seed
+        Of the resamplings.
+
+    Examples
+    --------
     >>> values = np.linspace(0, 1, 200)
-    >>> found = calibrate(values, values < 0.3)
-    >>> round(found.bands.low, 2), round(found.bands.high, 2), found.auroc
+    >>> fit = calibrate(values, values < 0.3)
+    >>> round(fit.bands.low, 2), round(fit.bands.high, 2), fit.auroc
     (0.3, 0.3, 1.0)
     """
     gammas, right = np.asarray(values, dtype=float), np.asarray(good, dtype=bool)
@@ -112,13 +163,14 @@ def calibrate(
     gammas, right = gammas[known], right[known]
     if right.all() or not right.any():
         raise PointsError("calibrating needs good and bad answers, both: judge more of them")
+    # Bootstrap over answers; a resample of one kind alone has no limits to fit.
     draws = []
     rng = generator(seed, LanguageStream.BAND_BOOTSTRAP)
     for _ in range(rounds):
         rows = rng.integers(len(gammas), size=len(gammas))
         if right[rows].any() and not right[rows].all():
             draws.append(_limits(gammas[rows], right[rows], trusted, doubted))
-    ends = np.quantile(np.array(draws), (0.025, 0.975), axis=0).T
+    ends = np.quantile(np.array(draws), (0.025, 0.975), axis=0).T  # (limit, end)
     low, high = _limits(gammas, right, trusted, doubted)
     ranked = auroc_interval(gammas, ~right)
     words = f"Fitted to {len(gammas):,} judged answers, {int(right.sum()):,} of them good."
@@ -137,9 +189,11 @@ def _limits(gammas: Floats, good: Array, trusted: float, doubted: float) -> tupl
     """Where the falling curve through the outcomes leaves `trusted`, and `doubted`."""
     from scipy.optimize import isotonic_regression
 
-    points, places = np.unique(gammas, return_inverse=True)
-    weights = np.bincount(places)
-    shares = np.bincount(places, weights=good) / weights
+    # Equal gammas count as one point, weighted by how many they are.
+    points, groups = np.unique(gammas, return_inverse=True)
+    weights = np.bincount(groups)
+    shares = np.bincount(groups, weights=good) / weights
+    # Pool adjacent violators: the nearest falling curve in weighted squares.
     chances = isotonic_regression(shares, weights=weights, increasing=False).x
     low = float(points[chances >= trusted].max(initial=0.0))
     below = points[chances < doubted]

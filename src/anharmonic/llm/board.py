@@ -6,7 +6,6 @@ import os
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -23,7 +22,19 @@ __all__ = ["Board", "Contest", "leaderboard"]
 class Contest:
     """One data set: its runs, how many questions all of them measured, and every pair compared.
 
-    Without `differences` the runs were measured differently, or share too few questions.
+    Parameters
+    ----------
+    data
+        The data set's name.
+    runs
+        One run per model.
+    shared
+        How many questions every run has a gamma for.
+    differences
+        Every pair of models compared; none where the runs were measured differently, or share
+        too few questions.
+    alike
+        Whether all were measured the same way.
     """
 
     data: str
@@ -35,30 +46,38 @@ class Contest:
 
 @dataclass(frozen=True)
 class Board:
-    """Models by data sets; a place is by the mean over the sets that all have, measured alike."""
+    """Models by data sets, ranked by the mean over the sets that all have, measured alike.
+
+    Parameters
+    ----------
+    models
+        Their names, the smallest gamma first.
+    contests
+        One per data set.
+    """
 
     models: tuple[str, ...]
     contests: tuple[Contest, ...]
 
     def run(self, model: str, data: str) -> RunSummary | None:
         """A model's run on a data set, if there is one."""
-        runs = next(each.runs for each in self.contests if each.data == data)
-        return next((each for each in runs if each.model == model), None)
+        runs = next(contest.runs for contest in self.contests if contest.data == data)
+        return next((run for run in runs if run.model == model), None)
 
     def overall(self, model: str) -> Estimate:
         """The plain mean over the sets that every model has, all alike; NaN where there is none."""
-        found = [
-            self.run(model, each.data)
-            for each in self.contests
-            if each.alike and len(each.runs) == len(self.models)
+        runs = [
+            self.run(model, contest.data)
+            for contest in self.contests
+            if contest.alike and len(contest.runs) == len(self.models)
         ]
-        means = [each.mean for each in found if each is not None]
+        means = [run.mean for run in runs if run is not None]
         if not means:
             return Estimate(float("nan"), float("nan"))
-        error = float(np.sqrt(sum(each.error**2 for each in means))) / len(means)
-        return Estimate(float(np.mean([each.value for each in means])), error)
+        error = float(np.sqrt(sum(mean.error**2 for mean in means))) / len(means)
+        return Estimate(float(np.mean([mean.value for mean in means])), error)
 
-    def plain(self) -> dict[str, Any]:
+    def plain(self) -> dict[str, object]:
         """Everything as plain values, ready for JSON."""
         return {
             "models": [
@@ -66,10 +85,10 @@ class Board:
             ],
             "data": [
                 {
-                    "data": each.data,
-                    "runs": [run.plain() for run in each.runs],
-                    "alike": each.alike,
-                    "shared": each.shared,
+                    "data": contest.data,
+                    "runs": [run.plain() for run in contest.runs],
+                    "alike": contest.alike,
+                    "shared": contest.shared,
                     "differences": [
                         {
                             "larger": pair.larger,
@@ -81,16 +100,24 @@ class Board:
                             "verdict": pair.verdict,
                             "why": pair.why,
                         }
-                        for pair in each.differences
+                        for pair in contest.differences
                     ],
                 }
-                for each in self.contests
+                for contest in self.contests
             ],
         }
 
 
 def leaderboard(paths: Sequence[str | os.PathLike[str]], level: float = 0.95) -> Board:
-    """Read runs and compare them, paired question by question where they are alike."""
+    """Read runs and compare them, paired question by question where they are alike.
+
+    Parameters
+    ----------
+    paths
+        Files written by `anharmonic llm score`, one per model and data set.
+    level
+        Of the intervals of differences.
+    """
     if not paths:
         raise InputError("a leaderboard needs runs: give files written by anharmonic llm score")
     sets: dict[str, dict[str, RunSummary]] = defaultdict(dict)
@@ -103,7 +130,7 @@ def leaderboard(paths: Sequence[str | os.PathLike[str]], level: float = 0.95) ->
                 "give one of them, or tell them apart by llm score --name"
             )
     contests = tuple(_contest(data, tuple(runs.values()), level) for data, runs in sets.items())
-    names = tuple(dict.fromkeys(run.model for each in contests for run in each.runs))
+    names = tuple(dict.fromkeys(run.model for contest in contests for run in contest.runs))
     board = Board(names, contests)
     order = sorted(names, key=lambda name: np.nan_to_num(board.overall(name).value, nan=np.inf))
     return Board(tuple(order), contests)
@@ -111,11 +138,11 @@ def leaderboard(paths: Sequence[str | os.PathLike[str]], level: float = 0.95) ->
 
 def _contest(data: str, runs: tuple[RunSummary, ...], level: float) -> Contest:
     recipes = [{**run.header["recipe"], "embed": run.header["embed"]} for run in runs]
-    alike = all(each == recipes[0] for each in recipes)
+    alike = all(recipe == recipes[0] for recipe in recipes)
     shared = _shared(runs)
     if not alike or len(runs) < 2 or len(next(iter(shared.values()))) < 2:
         return Contest(data, runs, len(next(iter(shared.values()))), (), alike)
-    # What turns of a ball are elsewhere, answers are here.
+    # A comparison speaks of rotations of a ball; here those are answers.
     pairs = tuple(
         pair._replace(why=pair.why.replace("rotations", "answers per question"))
         for pair in Comparison(shared, level).differences
@@ -125,11 +152,11 @@ def _contest(data: str, runs: tuple[RunSummary, ...], level: float) -> Contest:
 
 def _shared(runs: tuple[RunSummary, ...]) -> dict[str, Scores]:
     """Scores of the questions that every run has a gamma for, in one order."""
-    places = [
+    rows_of = [
         {(run.ids[row], run.prompts[row]): row for row in run.measured.tolist()} for run in runs
     ]
-    common = [key for key in places[0] if all(key in place for place in places)]
+    common = [key for key in rows_of[0] if all(key in rows for rows in rows_of)]
     return {
-        run.model: run.scores(np.array([place[key] for key in common], dtype=np.int64))
-        for run, place in zip(runs, places, strict=True)
+        run.model: run.scores(np.array([rows[key] for key in common], dtype=np.int64))
+        for run, rows in zip(runs, rows_of, strict=True)
     }

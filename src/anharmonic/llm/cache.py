@@ -19,9 +19,9 @@ TABLE = "CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, request TEXT,
 
 
 def identity(model: str, request: Request) -> str:
-    """What an answer is known by: model, parameters, full prompt, seed and repeat, as JSON."""
-    about = [model, request.parameters.plain(), request.prompt, request.seed, request.repeat]
-    return json.dumps(about, sort_keys=True)
+    """The cache key of an answer: model, parameters, full prompt, seed and repeat, as JSON."""
+    facts = [model, request.parameters.plain(), request.prompt, request.seed, request.repeat]
+    return json.dumps(facts, sort_keys=True)
 
 
 class Cache:
@@ -34,11 +34,12 @@ class Cache:
         self._lock = threading.Lock()
         try:
             if os.fspath(path) != ":memory:":
-                # Made here, for its owner alone: SQLite would let everybody read it.
+                # Created with mode 600: SQLite would let everybody read it.
                 os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
             self._store = sqlite3.connect(
                 path, timeout=30, check_same_thread=False, isolation_level=None
             )
+            # A write-ahead log: other processes read while one writes, and a kill tears nothing.
             self._store.execute("PRAGMA journal_mode=WAL")
             self._store.execute("PRAGMA synchronous=NORMAL")
             self._store.execute(TABLE)
@@ -59,11 +60,11 @@ class Cache:
         """Keep an answer, at once."""
         if answer.error is not None and not answer.refused:
             return
-        kept = {name: value for name, value in asdict(answer).items() if name != "cached"}
+        fields = {name: value for name, value in asdict(answer).items() if name != "cached"}
         with self._lock:
             self._store.execute(
                 "INSERT OR REPLACE INTO answers VALUES (?, ?, ?)",
-                (_key(about), about, json.dumps(kept)),
+                (_key(about), about, json.dumps(fields)),
             )
 
     def __len__(self) -> int:

@@ -1,4 +1,4 @@
-"""Ask a client many things in order: from the cache where known, within a budget, a few ahead."""
+"""Send requests to a client and hand answers back in order: cache, budget, look-ahead."""
 
 from __future__ import annotations
 
@@ -16,10 +16,12 @@ from anharmonic.llm.types import Answer, Client, ConcurrentClient, Request
 __all__ = ["Budget", "BudgetSpent", "Price", "Usage", "ask"]
 
 AHEAD = 8
-"""Requests under way or answered out of turn, for each that may be under way."""
+"""Look-ahead per concurrent call: so many requests may be sent or wait for an earlier one."""
 BATCH = 32
+"""Requests per call of a client without a queue of its own."""
 GRACE = 5.0
-BYTES_A_TOKEN = 3
+"""Seconds to wait for cancelled calls."""
+BYTES_PER_TOKEN = 3
 SPENT = "the budget does not cover the next call: raise it and run again to go on"
 
 
@@ -29,7 +31,13 @@ class BudgetSpent(ModelError):
 
 @dataclass(frozen=True)
 class Price:
-    """What a million tokens cost, of prompts and of answers."""
+    """What a million tokens cost, of prompts and of answers.
+
+    Parameters
+    ----------
+    prompt, answer
+        Money per million tokens.
+    """
 
     prompt: float
     answer: float
@@ -41,7 +49,7 @@ class Price:
         """What a request may cost at the most, about: text to tokens is a guess."""
         system = request.parameters.system or ""
         size = len((request.prompt + system).encode("utf-8", "replace"))
-        tokens = size / BYTES_A_TOKEN + 16
+        tokens = size / BYTES_PER_TOKEN + 16
         return self.of(tokens, request.parameters.max_tokens)
 
 
@@ -55,7 +63,11 @@ class Budget:
 
 @dataclass
 class Usage:
-    """What a run has cost so far, counted as answers arrive; safe among threads."""
+    """What a run has cost so far, counted as answers arrive; safe among threads.
+
+    `reserved` is the money and `under_way` the number of calls that have been sent and are not
+    answered yet: a budget counts both as spent, so that it is never exceeded.
+    """
 
     price: Price | None = None
     budget: Budget = Budget()
@@ -82,10 +94,10 @@ class Usage:
         """Set a call's largest cost aside; False where the budget does not cover it."""
         most = self.price.most(request) if self.price else 0.0
         with self._lock:
-            calls, money = self.budget.calls, self.budget.money
-            if calls is not None and self.calls + self.under_way >= calls:
+            most_calls, most_money = self.budget.calls, self.budget.money
+            if most_calls is not None and self.calls + self.under_way >= most_calls:
                 return False
-            if money is not None and self.cost + self.reserved + most > money:
+            if most_money is not None and self.cost + self.reserved + most > most_money:
                 return False
             self.under_way += 1
             self.reserved += most
@@ -102,7 +114,7 @@ class Usage:
             self.prompt_tokens += answer.prompt_tokens
             self.answer_tokens += answer.answer_tokens
 
-    def seen(self, answer: Answer) -> Answer:
+    def count_answer(self, answer: Answer) -> Answer:
         """Count an answer as it is handed on, however it came."""
         with self._lock:
             self.cached += answer.cached
@@ -120,7 +132,19 @@ def ask(
 ) -> Iterator[Answer]:
     """An answer for each request, in order, however many there are: memory stays flat.
 
-    Raises `BudgetSpent` when the budget does not cover the next call, after all that was paid for.
+    Requests are taken from the iterator a few ahead of the answers. Raises `BudgetSpent` when the
+    budget does not cover the next call, after all that was paid for.
+
+    Parameters
+    ----------
+    client
+        Who answers; a `ConcurrentClient` gets several calls at once, any other batches.
+    requests
+        What to ask; may be a generator.
+    cache
+        Where answers are looked up first and kept.
+    usage
+        Counts calls and tokens, and holds the budget.
     """
     usage = Usage() if usage is None else usage
     if isinstance(client, ConcurrentClient):
@@ -129,49 +153,54 @@ def ask(
 
 
 class InFlight:
-    """Promises under way, the oldest first."""
+    """Calls to a concurrent client that are under way, and their answers in order of request.
+
+    Two futures per request: the client's own call, and a promise that is fulfilled once the
+    answer is in the cache. Equal requests that are under way share one promise.
+    """
 
     def __init__(
         self, client: ConcurrentClient, name: str, cache: Cache | None, usage: Usage
     ) -> None:
         self.promises: deque[Future[Answer]] = deque()
-        self.room = AHEAD * client.concurrency
-        self._client, self._name, self._cache, self._tally = client, name, cache, usage
-        self._flying: dict[str, tuple[Future[Answer], Future[Answer]]] = {}
+        self.capacity = AHEAD * client.concurrency
+        self._client, self._name, self._cache, self._usage = client, name, cache, usage
+        self._calls: dict[str, tuple[Future[Answer], Future[Answer]]] = {}
 
     def add(self, request: Request) -> bool:
-        """Ask, or look it up; False where the budget does not cover it now."""
-        about = identity(self._name, request)
-        flying = self._flying.get(about)
-        if flying is not None:
-            self.promises.append(flying[0])
+        """Send a request, or look it up; False where the budget does not cover it now."""
+        key = identity(self._name, request)
+        # The same request twice: the second waits for the first's answer and is not paid.
+        under_way = self._calls.get(key)
+        if under_way is not None:
+            self.promises.append(under_way[0])
             return True
         promise: Future[Answer] = Future()
-        known = None if self._cache is None else self._cache.get(about)
-        if known is not None:
-            promise.set_result(known)
-        elif self._tally.reserve(request):
+        cached = None if self._cache is None else self._cache.get(key)
+        if cached is not None:
+            promise.set_result(cached)
+        elif self._usage.reserve(request):
             call = self._client.submit(request)
-            self._flying[about] = promise, call
-            call.add_done_callback(lambda done: self._landed(about, request, promise, done))
+            self._calls[key] = promise, call
+            call.add_done_callback(lambda done: self._keep(key, request, promise, done))
         else:
             return False
         self.promises.append(promise)
         return True
 
-    def _landed(
-        self, about: str, request: Request, promise: Future[Answer], call: Future[Answer]
+    def _keep(
+        self, key: str, request: Request, promise: Future[Answer], call: Future[Answer]
     ) -> None:
-        """Keep an answer the moment it is there, not when its turn comes: it is paid for."""
+        """Cache an answer the moment it is there, not when its turn comes: it is paid for."""
         problem = None if call.cancelled() else call.exception()
         answer = None if call.cancelled() or problem else call.result()
         try:
             if answer is not None and self._cache is not None:
-                self._cache.put(about, answer)
-        except Exception as unkept:
-            problem = unkept
-        self._tally.settle(request, answer)
-        self._flying.pop(about, None)
+                self._cache.put(key, answer)
+        except Exception as cache_problem:
+            problem = cache_problem
+        self._usage.settle(request, answer)
+        self._calls.pop(key, None)
         if problem is not None:
             promise.set_exception(problem)
         elif answer is not None:
@@ -181,18 +210,19 @@ class InFlight:
             promise.set_running_or_notify_cancel()  # wakes those who wait for it
 
     def next(self) -> Answer:
-        return self._tally.seen(self.promises.popleft().result())
+        return self._usage.count_answer(self.promises.popleft().result())
 
     def ready(self) -> bool:
-        """Whether an answer should be handed on now: it is there, or there is no more room."""
-        return len(self.promises) >= self.room or bool(self.promises and self.promises[0].done())
+        """Whether to hand an answer on now: the next is there, or the look-ahead is used up."""
+        full = len(self.promises) >= self.capacity
+        return full or bool(self.promises and self.promises[0].done())
 
     def drop(self) -> None:
         """Give up what is under way, and wait until it has let go of the cache."""
-        flying = list(self._flying.values())
-        for _, call in flying:
+        calls = list(self._calls.values())
+        for _, call in calls:
             call.cancel()
-        wait([promise for promise, _ in flying], timeout=GRACE)
+        wait([promise for promise, _ in calls], timeout=GRACE)
         self.promises.clear()
 
 
@@ -200,6 +230,7 @@ def _concurrent(window: InFlight, requests: Iterable[Request]) -> Iterator[Answe
     try:
         for request in requests:
             while not window.add(request):
+                # An answer that costs less than was reserved may free what the next call needs.
                 if not window.promises:
                     raise BudgetSpent(SPENT)
                 yield window.next()
@@ -208,6 +239,7 @@ def _concurrent(window: InFlight, requests: Iterable[Request]) -> Iterator[Answe
         while window.promises:
             yield window.next()
     finally:
+        # Also where the caller stops early: a generator that is closed ends here.
         window.drop()
 
 
@@ -216,32 +248,32 @@ def _in_batches(
 ) -> Iterator[Answer]:
     source = iter(requests)
     while batch := list(islice(source, BATCH)):
-        names = [identity(client.name, request) for request in batch]
-        known, new = _sorted_out(dict(zip(names, batch, strict=True)), cache, usage)
-        answers = client.answers(list(new.values())) if new else []
-        for (about, request), answer in zip(new.items(), answers, strict=True):
-            known[about] = answer
+        keys = [identity(client.name, request) for request in batch]
+        answers, new = _split_cached(dict(zip(keys, batch, strict=True)), cache, usage)
+        new_answers = client.answers(list(new.values())) if new else []
+        for (key, request), answer in zip(new.items(), new_answers, strict=True):
+            answers[key] = answer
             usage.settle(request, answer)
             if cache is not None:
-                cache.put(about, answer)
-        for about in names:
-            if about not in known:
+                cache.put(key, answer)
+        for key in keys:
+            if key not in answers:
                 raise BudgetSpent(SPENT)
-            yield usage.seen(known[about])
+            yield usage.count_answer(answers[key])
 
 
-def _sorted_out(
+def _split_cached(
     requests: dict[str, Request], cache: Cache | None, usage: Usage
 ) -> tuple[dict[str, Answer], dict[str, Request]]:
-    """What is known already, and what is to be asked as far as the budget goes."""
-    known: dict[str, Answer] = {}
+    """Answers that the cache holds, and the requests to send as far as the budget goes."""
+    cached: dict[str, Answer] = {}
     new: dict[str, Request] = {}
-    for about, request in requests.items():
-        found = None if cache is None else cache.get(about)
-        if found is not None:
-            known[about] = found
+    for key, request in requests.items():
+        answer = None if cache is None else cache.get(key)
+        if answer is not None:
+            cached[key] = answer
         elif usage.reserve(request):
-            new[about] = request
+            new[key] = request
         else:
             break
-    return known, new
+    return cached, new

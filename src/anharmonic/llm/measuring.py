@@ -1,4 +1,4 @@
-"""`gamma` of a language model: perturb, ask, embed, hold the answer against the mean."""
+"""`gamma` of a language model: perturb, ask, embed, compare the answer with the mean."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from anharmonic.llm.cache import Cache
 from anharmonic.llm.clients import borrowed, samples
 from anharmonic.llm.dispatch import Budget, BudgetSpent, Price, Usage, ask
 from anharmonic.llm.embed import minilm
-from anharmonic.llm.perturb import Kind, settled
+from anharmonic.llm.perturb import Kind
 from anharmonic.llm.recipe import Recipe
 from anharmonic.llm.records import Record, Trial
 from anharmonic.llm.result import LanguageScores, assembled
@@ -26,15 +26,16 @@ from anharmonic.llm.settings import LanguageSettings
 from anharmonic.llm.statistics import Unit, jackknifed, matched_excess
 from anharmonic.llm.types import DEFAULTS, Answer, Client, Embed, Parameters, Request
 
-__all__ = ["Embedding", "gamma", "measured"]
+__all__ = ["Embedding", "gamma", "measure_prompts"]
 
 TOGETHER = 8
 """Prompts whose answers are embedded in one call."""
 Progress = Callable[[Usage, int], None]
+"""Called with the calls and costs so far, and how many prompts are finished."""
 
 
 def gamma(
-    client: Any,
+    client: object,
     prompts: Sequence[str],
     *,
     embed: Embed | None = None,
@@ -53,48 +54,81 @@ def gamma(
 ) -> LanguageScores:
     """Gamma of each prompt: how far its answer is from the mean answer to nearby prompts.
 
-    - `client`: a function, a client, a pipeline, a .gguf file; see `clients.as_client`.
-    - `embed`: texts to vectors (texts, D), MiniLM where none is given. A classifier's
-      probabilities do as well.
-    - `perturb`: "resample" asks the same prompt again at `resample_temperature`, "control" is
-      the paper's; more in `perturb.names()`. "auto" is the first, or the second for a function
-      that takes a prompt and nothing else.
-    - `count`: N, how many answers there are to hold the original's against. Gamma grows as N
-      falls, by the noise of their mean: `corrected` compares whatever N is.
-    - `gamma0`: also ask the unchanged prompt again, `count` times or as often as told, and
-      report the excess: a sampler's own noise is no lack of trust. Both at equal N.
-    - `budget` in calls and `budget_money` in the currency of `price`, which is for a million
-      tokens of prompts and of answers. Prompts that they do not cover hold NaN.
+    Parameters
+    ----------
+    client
+        A function, a client, a pipeline, a .gguf file; see `clients.as_client`.
+    prompts
+        A list of texts.
+    embed
+        Texts to vectors (texts, D), MiniLM where none is given. A classifier's probabilities do
+        as well.
+    count
+        N, how many answers the original's is compared with. Gamma grows as N falls, by the noise
+        of their mean: `corrected` compares whatever N is.
+    perturb
+        "resample" asks the same prompt again at `resample_temperature`, "control" is the
+        paper's; more in `perturb.names()`. "auto" is the first, or the second for a function
+        that takes a prompt and nothing else.
+    unit : "sqrt1mcos" or "angle"
+        sqrt(1 − cos θ) as the paper's code has it, or θ in degrees.
+    seed
+        Of perturbations and sampling.
+    gamma0 : bool or int
+        Also ask the unchanged prompt again, `count` times or this many, and report the excess:
+        a sampler's own noise is no lack of trust. Both at equal N.
+    parameters
+        How the model is to answer.
+    resample_temperature
+        The temperature of answers that are resampled.
+    cache
+        An SQLite file that keeps answers: none is paid twice.
+    budget, budget_money
+        The most calls, and the most money in the currency of `price`. Prompts that they do not
+        cover hold NaN.
+    price : (prompts, answers)
+        Money per million tokens.
+    progress
+        Called after each prompt with what was used so far and how many prompts are finished.
 
+    Notes
+    -----
     Where a server ends the run, the error's `partial` holds what was measured.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> length = lambda texts: np.array([[len(text), 1.0] for text in texts])
-    >>> found = gamma(lambda prompt: "42", ["six times seven?"], embed=length)
-    >>> found.values.tolist(), found.calls
+    >>> scores = gamma(lambda prompt: "42", ["six times seven?"], embed=length)
+    >>> scores.values.tolist(), scores.calls
     ([0.0], 21)
+
+    References
+    ----------
+    Harmonic LLMs are Trustworthy (arXiv 2404.19708).
     """
     vectors = minilm() if embed is None else embed
     texts = _texts(prompts)
     usage = Usage(None if price is None else Price(*price), Budget(budget, budget_money))
     records: list[Record] = []
-    with ExitStack() as open_things:
-        asked = open_things.enter_context(borrowed(client))
-        recipe = Recipe(
-            perturb=settled(perturb, samples(asked)),
+    with ExitStack() as resources:
+        opened = resources.enter_context(borrowed(client))
+        recipe = Recipe.settle(
+            samples(opened),
+            perturb=perturb,
             count=count,
-            repeats=count if gamma0 is True else int(gamma0),
+            gamma0=gamma0,
             unit=unit,
             seed=seed,
             parameters=parameters,
             resample_temperature=resample_temperature,
         )
         settings = LanguageSettings.record(
-            model=asked.name, fingerprint=_fingerprint(texts), **recipe.plain()
+            model=opened.name, fingerprint=_fingerprint(texts), **recipe.plain()
         )
-        kept = None if cache is None else open_things.enter_context(Cache(cache))
+        store = None if cache is None else resources.enter_context(Cache(cache))
         try:
-            for record in measured(asked, texts, recipe, vectors, cache=kept, usage=usage):
+            for record in measure_prompts(opened, texts, recipe, vectors, cache=store, usage=usage):
                 records.append(record)
                 if progress is not None:
                     progress(usage, len(records))
@@ -106,7 +140,14 @@ def gamma(
     return assembled(texts, records, settings, usage)
 
 
-def measured(
+class _Plan(NamedTuple):
+    """A prompt and all requests about it, each with whether it is resampled."""
+
+    prompt: str
+    requests: list[tuple[Request, bool]]
+
+
+def measure_prompts(
     client: Client,
     prompts: Iterable[str],
     recipe: Recipe,
@@ -116,34 +157,50 @@ def measured(
     usage: Usage | None = None,
     together: int = TOGETHER,
 ) -> Iterator[Record]:
-    """A record for each prompt, in order, as they are done; any number in flat memory."""
-    plans: deque[tuple[str, list[tuple[Request, bool]]]] = deque()
+    """A record for each prompt, in order, as they are done; any number in flat memory.
 
-    def questions() -> Iterator[Request]:
+    Parameters
+    ----------
+    client, embed
+        Who answers, and what makes answers into vectors.
+    prompts
+        Any number; may be a generator.
+    recipe
+        What is asked about each.
+    cache, usage
+        Where answers are kept, and what counts calls.
+    together
+        Prompts whose answers are embedded in one call.
+    """
+    # A queue between two ends: `ask` draws requests from the generator below, a few prompts ahead,
+    # which puts each prompt's plan in at the right; answers come back in the order of the
+    # requests, so they belong to the plan at the left until it has all of them.
+    plans: deque[_Plan] = deque()
+
+    def requests_of_all() -> Iterator[Request]:
         for prompt in prompts:
-            plans.append((prompt, recipe.requests(prompt)))
-            yield from [request for request, _ in plans[-1][1]]
+            plan = _Plan(prompt, recipe.requests(prompt))
+            plans.append(plan)
+            yield from [request for request, _ in plan.requests]
 
     vectors = Embedding(embed)
     answers: list[Answer] = []
-    done: list[Record] = []
+    unscored: list[Record] = []
     try:
-        for answer in ask(client, questions(), cache=cache, usage=usage):
+        for answer in ask(client, requests_of_all(), cache=cache, usage=usage):
             answers.append(answer)
-            prompt, plan = plans[0]
-            if len(answers) < len(plan):
+            if len(answers) < len(plans[0].requests):
                 continue
-            done.append(_unscored(prompt, plan, answers, recipe))
-            plans.popleft()
+            unscored.append(_unscored(plans.popleft(), answers, recipe))
             answers = []
-            if len(done) >= together:
-                ready, done = done, []
-                yield from _scored(ready, vectors, recipe.unit)
+            if len(unscored) >= together:
+                batch, unscored = unscored, []
+                yield from _scored(batch, vectors, recipe.unit)
     except ModelError:
         # What was answered is paid for, whatever came after it.
-        yield from _scored(done, vectors, recipe.unit)
+        yield from _scored(unscored, vectors, recipe.unit)
         raise
-    yield from _scored(done, vectors, recipe.unit)
+    yield from _scored(unscored, vectors, recipe.unit)
 
 
 class Embedding:
@@ -173,26 +230,28 @@ class Embedding:
         return dict(zip(different, vectors, strict=True))
 
 
-def _unscored(
-    prompt: str, plan: list[tuple[Request, bool]], answers: list[Answer], recipe: Recipe
-) -> Record:
+def _unscored(plan: _Plan, answers: list[Answer], recipe: Recipe) -> Record:
+    """A record without gamma: the original's answer, then the perturbed prompts', then repeats."""
     last = 1 + recipe.count
     trials = tuple(
         Trial(request.prompt, answer, resampled)
-        for (request, resampled), answer in zip(plan[1:last], answers[1:last], strict=True)
+        for (request, resampled), answer in zip(plan.requests[1:last], answers[1:last], strict=True)
     )
-    return Record(prompt, answers[0], trials, tuple(answers[last:]))
+    return Record(plan.prompt, answers[0], trials, tuple(answers[last:]))
 
 
 def _scored(records: list[Record], vectors: Embedding, unit: Unit) -> Iterator[Record]:
-    found = vectors([each.text for record in records for each in record.every if each.usable])
+    """The records with gamma and gamma0, all their answers embedded in one call."""
+    vector_of = vectors(
+        [answer.text for record in records for answer in record.every if answer.usable]
+    )
     for record in records:
         if not record.answer.usable:
             yield record
             continue
-        centre = found[record.answer.text]
-        others = _vectors((trial.answer for trial in record.trials), found)
-        repeats = _vectors(record.repeats, found)
+        centre = vector_of[record.answer.text]
+        others = _stacked((trial.answer for trial in record.trials), vector_of)
+        repeats = _stacked(record.repeats, vector_of)
         both = len(others) and len(repeats)
         yield replace(
             record,
@@ -203,8 +262,9 @@ def _scored(records: list[Record], vectors: Embedding, unit: Unit) -> Iterator[R
         )
 
 
-def _vectors(answers: Iterable[Answer], found: dict[str, Floats]) -> Floats:
-    return np.array([found[each.text] for each in answers if each.usable])
+def _stacked(answers: Iterable[Answer], vector_of: dict[str, Floats]) -> Floats:
+    """The vectors of the answers that have a text, (N, D)."""
+    return np.array([vector_of[answer.text] for answer in answers if answer.usable])
 
 
 def _fingerprint(texts: list[str]) -> str:
@@ -215,6 +275,6 @@ def _texts(prompts: Sequence[str]) -> list[str]:
     if isinstance(prompts, str):
         raise PointsError("prompts are a list of texts: put a single one in brackets")
     texts = list(prompts)
-    if not texts or not all(isinstance(each, str) for each in texts):
+    if not texts or not all(isinstance(text, str) for text in texts):
         raise PointsError("prompts are a list of texts, at least one")
     return texts

@@ -4,25 +4,55 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TypedDict
 
 from anharmonic._core.randomness import generator
 from anharmonic._core.streams import LanguageStream
 from anharmonic.errors import SettingsError
 from anharmonic.llm.dispatch import Price
-from anharmonic.llm.perturb import PAPER, Change, Kind, named, perturbed
+from anharmonic.llm.perturb import PAPER, Change, Kind, named, perturbed, settled
 from anharmonic.llm.statistics import Unit
 from anharmonic.llm.types import DEFAULTS, Parameters, Request
 
-__all__ = ["Recipe"]
+__all__ = ["Recipe", "RecipeFacts"]
 
 LONGER = " " * 4
 """About what a perturbation adds to a prompt."""
 
 
+class RecipeFacts(TypedDict):
+    """A recipe as run files and settings keep it."""
+
+    perturb: str
+    count: int
+    repeats: int
+    unit: Unit
+    seed: int
+    parameters: dict[str, object]
+    resample_temperature: float
+
+
 @dataclass(frozen=True)
 class Recipe:
-    """How a prompt is measured: the same recipe and prompt ask the same questions anywhere."""
+    """How a prompt is measured: the same recipe and prompt give the same requests anywhere.
+
+    Parameters
+    ----------
+    perturb
+        The perturbation, by name or as a function; see `perturb`.
+    count
+        N, how many answers the original's is compared with.
+    repeats
+        How often the unchanged prompt is asked again, for gamma0.
+    unit : "sqrt1mcos" or "angle"
+        Of gamma.
+    seed
+        Of perturbations and sampling.
+    parameters
+        How the model is to answer.
+    resample_temperature
+        The temperature of answers that are resampled.
+    """
 
     perturb: Kind = PAPER
     count: int = 10
@@ -42,10 +72,36 @@ class Recipe:
             raise SettingsError("resampling needs a temperature above 0")
         object.__setattr__(self, "changes", tuple(named(self.perturb)))
 
+    @classmethod
+    def settle(
+        cls,
+        samples: bool,
+        *,
+        perturb: Kind,
+        count: int,
+        gamma0: bool | int,
+        unit: Unit,
+        seed: int,
+        parameters: Parameters,
+        resample_temperature: float,
+    ) -> Recipe:
+        """The recipe for a client that `samples` or does not; the rest is as in `gamma`."""
+        return cls(
+            perturb=settled(perturb, samples),
+            count=count,
+            repeats=count if gamma0 is True else int(gamma0),
+            unit=unit,
+            seed=seed,
+            parameters=parameters,
+            resample_temperature=resample_temperature,
+        )
+
     @property
     def name(self) -> str:
         """The perturbation in a word."""
-        return "+".join(getattr(each, "__name__", type(each).__name__) for each in self.changes)
+        return "+".join(
+            getattr(change, "__name__", type(change).__name__) for change in self.changes
+        )
 
     @property
     def calls(self) -> int:
@@ -55,6 +111,15 @@ class Recipe:
     def estimate(self, prompts: Iterable[str], price: Price | None = None) -> tuple[int, float]:
         """How many answers some prompts take, and at most about what they cost.
 
+        Parameters
+        ----------
+        prompts
+            The prompts to be measured.
+        price
+            Per million tokens; without one the cost is 0.
+
+        Examples
+        --------
         >>> Recipe(count=10, repeats=0).estimate(["why?"] * 3, Price(2.5, 10.0))[0]
         33
         """
@@ -66,7 +131,7 @@ class Recipe:
                 most += self.calls * price.most(longest)
         return answers, most
 
-    def plain(self) -> dict[str, Any]:
+    def plain(self) -> RecipeFacts:
         """The recipe as it is kept beside results."""
         return {
             "perturb": self.name,
@@ -79,19 +144,20 @@ class Recipe:
         }
 
     def requests(self, prompt: str) -> list[tuple[Request, bool]]:
-        """All that is asked about a prompt, the original first, and which are resampled."""
-        chosen = [
+        """All requests about a prompt, the original first, and which are resampled."""
+        prompts = [
             (prompt, False),
             *(perturbed(prompt, self.changes, self.seed, turn) for turn in range(self.count)),
             *[(prompt, False)] * self.repeats,
         ]
-        seen: dict[tuple[str, bool], int] = {}
-        found = []
-        for turn, (text, resampled) in enumerate(chosen):
-            repeat = seen.get((text, resampled), 0)
-            seen[text, resampled] = repeat + 1
-            found.append((self._request(text, resampled, repeat, turn), resampled))
-        return found
+        # How often each text has come before: a cache tells equal requests apart by that.
+        repeats: dict[tuple[str, bool], int] = {}
+        requests = []
+        for turn, (text, resampled) in enumerate(prompts):
+            repeat = repeats.get((text, resampled), 0)
+            repeats[text, resampled] = repeat + 1
+            requests.append((self._request(text, resampled, repeat, turn), resampled))
+        return requests
 
     def _request(self, text: str, resampled: bool, repeat: int, turn: int) -> Request:
         parameters = self.parameters

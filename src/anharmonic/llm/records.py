@@ -2,19 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 import numpy as np
 
 from anharmonic._core.estimate import Estimate
+from anharmonic._core.protocols import Floats
+from anharmonic.llm.recipe import RecipeFacts
 from anharmonic.llm.statistics import Deviation, at_fewer, excess
 from anharmonic.llm.types import Answer
 
-__all__ = ["NOTHING", "Record", "Trial"]
+__all__ = ["NOTHING", "Header", "Record", "RunHeader", "Trial"]
 
 NOTHING = Estimate(float("nan"), float("nan"))
+
+
+class Header(TypedDict):
+    """What a run was measured on and how."""
+
+    model: str
+    client: str
+    data: str
+    embed: str
+    recipe: RecipeFacts
+
+
+class RunHeader(Header):
+    """The first line of a run file."""
+
+    anharmonic: NotRequired[str]
+    format: NotRequired[int]
 
 
 @dataclass(frozen=True)
@@ -30,8 +49,9 @@ class Trial:
 class Record:
     """A prompt, its answer, the perturbed prompts with theirs, and the repeated answers.
 
-    `gamma` is None where there is no original answer or no other to hold it against. `matched` is
-    the excess at equal numbers of answers, which takes the embeddings.
+    `gamma` is None where there is no original answer or no other to compare it with. `centre` is
+    the original answer's embedding. `matched` is the excess at equal numbers of answers, which
+    takes the embeddings.
     """
 
     prompt: str
@@ -40,7 +60,7 @@ class Record:
     repeats: tuple[Answer, ...] = ()
     gamma: Deviation | None = None
     gamma0: Deviation | None = None
-    centre: Any = None
+    centre: Floats | None = None
     matched: Estimate | None = None
 
     @property
@@ -69,14 +89,14 @@ class Record:
         fewest = min(self.gamma.turns, self.gamma0.turns)
         first, second = (
             Estimate(
-                float(at_fewer(each.value, each.squared, each.turns, fewest)),
-                each.error if np.isnan(each.noise) else each.noise,
+                float(at_fewer(score.value, score.squared, score.turns, fewest)),
+                score.error if np.isnan(score.noise) else score.noise,
             )
-            for each in (self.gamma, self.gamma0)
+            for score in (self.gamma, self.gamma0)
         )
         return excess(first, second)
 
-    def plain(self) -> dict[str, Any]:
+    def plain(self) -> dict[str, object]:
         """Everything but the embeddings, as plain values for one line of JSON."""
         return {
             "prompt": self.prompt,
@@ -88,7 +108,7 @@ class Record:
             "excess_matched": self.matched is not None,
             "refused": self.refused,
             "failed": self.failed,
-            "problems": sorted({each.error for each in self.every if each.error is not None}),
+            "problems": sorted({answer.error for answer in self.every if answer.error is not None}),
             "tokens": sum(answer.tokens for answer in self.every),
             "original": _compact(self.answer),
             "trials": [
@@ -99,15 +119,16 @@ class Record:
         }
 
     @classmethod
-    def read(cls, line: dict[str, Any]) -> Record:
+    def read(cls, line: Mapping[str, Any]) -> Record:
         """The record that `plain` wrote."""
         return cls(
             line["prompt"],
             _answer(line["original"]),
             tuple(
-                Trial(each["prompt"], _answer(each), each["resampled"]) for each in line["trials"]
+                Trial(trial["prompt"], _answer(trial), trial["resampled"])
+                for trial in line["trials"]
             ),
-            tuple(_answer(each) for each in line["repeats"]),
+            tuple(_answer(answer) for answer in line["repeats"]),
             _deviation("gamma", line),
             _deviation("gamma0", line),
             matched=(
@@ -118,19 +139,19 @@ class Record:
         )
 
 
-def _numbers(name: str, found: Deviation | None) -> dict[str, Any]:
-    if found is None:
+def _numbers(name: str, score: Deviation | None) -> dict[str, float | None]:
+    if score is None:
         return {name: None}
     return {
-        name: _finite(found.value),
-        f"{name}_error": _finite(found.error),
-        f"{name}_noise": _finite(found.noise),
-        f"{name}_squared": _finite(found.squared),
-        f"{name}_turns": found.turns,
+        name: _finite(score.value),
+        f"{name}_error": _finite(score.error),
+        f"{name}_noise": _finite(score.noise),
+        f"{name}_squared": _finite(score.squared),
+        f"{name}_turns": score.turns,
     }
 
 
-def _deviation(name: str, line: dict[str, Any]) -> Deviation | None:
+def _deviation(name: str, line: Mapping[str, Any]) -> Deviation | None:
     if line.get(name) is None:
         return None
     parts = ("error", "squared", "noise")
@@ -138,14 +159,14 @@ def _deviation(name: str, line: dict[str, Any]) -> Deviation | None:
     return Deviation(line[name], error, squared, line[f"{name}_turns"], np.zeros(0), noise)
 
 
-def _compact(answer: Answer) -> dict[str, Any]:
-    """An answer without what is as it usually is."""
+def _compact(answer: Answer) -> dict[str, object]:
+    """An answer without the fields that hold their defaults."""
     usual = asdict(Answer())
-    found = {name: each for name, each in asdict(answer).items() if each != usual[name]}
-    return {"text": "", **{name: each for name, each in found.items() if name != "cached"}}
+    fields = {name: value for name, value in asdict(answer).items() if value != usual[name]}
+    return {"text": "", **{name: value for name, value in fields.items() if name != "cached"}}
 
 
-def _answer(line: dict[str, Any]) -> Answer:
+def _answer(line: Mapping[str, Any]) -> Answer:
     names: Iterable[str] = asdict(Answer())
     return Answer(**{name: line[name] for name in names if name in line})
 

@@ -24,11 +24,21 @@ __all__ = ["LanguageScores", "assembled", "scores_of"]
 class LanguageScores:
     """Gamma of every prompt, gamma0 beside it where it was measured, and all texts.
 
-    - `scores`, `scores0`: `Scores` of gamma and of gamma0 (None without).
-    - `records`: for each finished prompt, the first so many, its answer, the perturbed prompts
-      and theirs, the repeats.
-    - `calls` made, retries included, `cached` answers, `refused` and `failed` ones, tokens and
-      `cost` (0 without a price).
+    Parameters
+    ----------
+    prompts
+        All that were asked for, in order.
+    scores, scores0
+        `Scores` of gamma and of gamma0 (None without).
+    records
+        For each finished prompt, the first so many: its answer, the perturbed prompts and
+        theirs, the repeats.
+    calls, cached
+        Calls made, retries included, and answers that came from the cache.
+    refused, failed
+        Answers that are missing.
+    prompt_tokens, answer_tokens, cost
+        What the calls took; the cost is 0 without a price.
     """
 
     prompts: tuple[str, ...]
@@ -68,9 +78,9 @@ class LanguageScores:
     @property
     def excesses(self) -> Floats:
         """Gamma less gamma0 of each prompt, both at equal N; NaN where either is missing."""
-        found = np.full(len(self), np.nan)
-        found[: len(self.records)] = [record.excess.value for record in self.records]
-        return found
+        excesses = np.full(len(self), np.nan)
+        excesses[: len(self.records)] = [record.excess.value for record in self.records]
+        return excesses
 
     @property
     def corrected(self) -> Floats:
@@ -87,7 +97,7 @@ class LanguageScores:
         """The original answers; "" where there is none."""
         return [record.answer.text for record in self.records]
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> dict[str, object]:
         """The headline as plain numbers, ready for JSON."""
         return {
             **self.scores.summary(),
@@ -122,7 +132,13 @@ class LanguageScores:
         return tables.arrow(columns, {"holds": "answers", "settings": self.settings.plain()})
 
     def to_frame(self, backend: tables.Backend | None = None) -> Any:
-        """One row per prompt, as the first installed of pandas, polars and pyarrow, or as told."""
+        """One row per prompt, as a table of the library that is installed.
+
+        Parameters
+        ----------
+        backend : "pandas", "polars" or "pyarrow"
+            Which library's; the first of them that is installed if not given.
+        """
         return tables.frame(self.to_arrow(), backend)
 
     def __repr__(self) -> str:
@@ -184,21 +200,22 @@ def scores_of(
     metric: str, count: int, records: Sequence[Record], settings: LanguageSettings, calls: int
 ) -> Scores:
     """One measure of the records as `Scores`; prompts without it hold NaN."""
-    found = [record.gamma if metric == "gamma" else record.gamma0 for record in records]
-    size = max((len(each.vector) for each in found if each is not None), default=0)
+    deviations = [record.gamma if metric == "gamma" else record.gamma0 for record in records]
+    # Embeddings' size; 0 where records come from a file, which keeps none.
+    size = max((len(score.vector) for score in deviations if score is not None), default=0)
     values, errors, squared = (np.full(count, np.nan) for _ in range(3))
     turns = np.zeros(count, dtype=np.int64)
     signed = np.full((count, size) if size else count, np.nan)
     outputs = signed.copy()
-    for row, (record, each) in enumerate(zip(records, found, strict=True)):
-        if each is None:
+    for row, (record, score) in enumerate(zip(records, deviations, strict=True)):
+        if score is None:
             continue
-        values[row], errors[row], squared[row] = each.value, each.error, each.squared
-        turns[row] = each.turns
+        values[row], errors[row], squared[row] = score.value, score.error, score.squared
+        turns[row] = score.turns
         if size:
-            signed[row], outputs[row] = each.vector, record.centre
+            signed[row], outputs[row] = score.vector, record.centre
         else:
-            signed[row] = each.value
+            signed[row] = score.value
     about = LanguageSettings.record(
         kind="value", reduction=settings.unit, points=count, **settings.plain()
     )

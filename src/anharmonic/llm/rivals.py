@@ -44,16 +44,33 @@ WORD: Final = re.compile(r"\w+")
 def words(text: str) -> list[str]:
     """The words of a text, in small letters, without accents or punctuation.
 
+    Parameters
+    ----------
+    text
+        Any text.
+
+    Examples
+    --------
     >>> words("Orléans, the CITY")
     ['orleans', 'the', 'city']
     """
-    plain = unicodedata.normalize("NFKD", text.lower())
-    return WORD.findall("".join(each for each in plain if not unicodedata.combining(each)))
+    # NFKD splits é into e and its accent, a combining character.
+    letters = unicodedata.normalize("NFKD", text.lower())
+    return WORD.findall("".join(letter for letter in letters if not unicodedata.combining(letter)))
 
 
 def length(answers: Sequence[str], vectors: Floats) -> float:
     """Words of the original answer: a baseline that asks nothing else.
 
+    Parameters
+    ----------
+    answers
+        The original answer, then others to the same or nearby prompts.
+    vectors : array (N + 1, D)
+        Their embeddings, of length 1; not used.
+
+    Examples
+    --------
     >>> length(["in the city of Rome"], np.ones((1, 1)))
     5.0
     """
@@ -63,30 +80,58 @@ def length(answers: Sequence[str], vectors: Floats) -> float:
 def disagreement(answers: Sequence[str], vectors: Floats) -> float:
     """The share of other answers that are not the original, word for word.
 
+    Parameters
+    ----------
+    answers
+        The original answer, then others to the same or nearby prompts.
+    vectors : array (N + 1, D)
+        Their embeddings, of length 1; not used.
+
+    Examples
+    --------
     >>> disagreement(["Rome.", "rome", "Paris"], np.ones((3, 1)))
     0.5
     """
-    original, *others = (words(each) for each in _several(answers))
-    return sum(each != original for each in others) / len(others)
+    original, *others = (words(answer) for answer in _several(answers))
+    return sum(other != original for other in others) / len(others)
 
 
 def lexical(answers: Sequence[str], vectors: Floats) -> float:
-    """1 less the mean likeness (ROUGE-L, F1) of any two answers.
+    """1 less the mean similarity (ROUGE-L, F1) of any two answers.
 
+    Parameters
+    ----------
+    answers
+        The original answer, then others to the same or nearby prompts.
+    vectors : array (N + 1, D)
+        Their embeddings, of length 1; not used.
+
+    Examples
+    --------
     >>> lexical(["the city of Rome", "Rome"], np.ones((2, 1)))
     0.6
     """
-    said = [words(each) for each in _several(answers)]
-    return 1 - _mean([_rouge(one, two) for one, two in combinations(said, 2)])
+    texts = [words(answer) for answer in _several(answers)]
+    return 1 - _mean([_rouge(one, two) for one, two in combinations(texts, 2)])
 
 
 def pairwise(answers: Sequence[str], vectors: Floats) -> float:
     """1 less the mean cosine of any two answers.
 
+    Parameters
+    ----------
+    answers
+        The original answer, then others to the same or nearby prompts.
+    vectors : array (N + 1, D)
+        Their embeddings, of length 1.
+
+    Examples
+    --------
     >>> pairwise(["a", "b", "c"], np.eye(3))
     1.0
     """
     count = len(_several(answers))
+    # Σ over pairs of v·w, twice, is |Σv|² − Σ|v|².
     total = float(np.sum(np.sum(vectors, axis=0) ** 2) - np.sum(vectors**2))
     return 1 - total / (count * (count - 1))
 
@@ -103,25 +148,44 @@ def semantic_entropy(
     Two answers mean the same when each entails the other; without a model for that, when
     1 − cosine is below `same`. An answer joins the first meaning whose first member it matches.
 
+    Parameters
+    ----------
+    answers
+        The original answer, then others to the same or nearby prompts.
+    vectors : array (N + 1, D)
+        Their embeddings, of length 1.
+    entails
+        Whether the second text follows from the first: an NLI model.
+    same
+        The largest 1 − cosine of answers that mean the same, where there is no `entails`.
+
+    Examples
+    --------
     >>> round(semantic_entropy(["a", "a", "b", "b"], np.eye(2)[[0, 0, 1, 1]]), 4)
     0.6931
+
+    References
+    ----------
+    Farquhar, Kossen, Kuhn and Gal, Detecting hallucinations in large language models using
+    semantic entropy, 2024.
     """
+    # Of each meaning, the row of its first member and how many answers have it.
     firsts: list[int] = []
     sizes: list[int] = []
-    for at, answer in enumerate(answers):
+    for row, answer in enumerate(answers):
         for group, first in enumerate(firsts):
             if entails is None:
-                alike = 1 - float(vectors[at] @ vectors[first]) < same
+                alike = 1 - float(vectors[row] @ vectors[first]) < same
             else:
                 alike = entails(answers[first], answer) and entails(answer, answers[first])
             if alike:
                 sizes[group] += 1
                 break
         else:
-            firsts.append(at)
+            firsts.append(row)
             sizes.append(1)
     shares = np.array(sizes) / sum(sizes)
-    return max(0.0, float(-np.sum(shares * np.log(shares))))
+    return max(0.0, float(-np.sum(shares * np.log(shares))))  # −Σ p·log p
 
 
 def selfcheck(
@@ -132,21 +196,37 @@ def selfcheck(
 ) -> float:
     """How badly the other answers support the original (Manakul and others, 2023).
 
-    The mean of −log p over the original's words, p being a word's share in all answers. With
-    `contradicts`, from the original and another answer to a probability, its mean instead.
+    The mean of −log p over the original's words, p being a word's share in all answers; the mean
+    of `contradicts` instead where it is given.
 
+    Parameters
+    ----------
+    answers
+        The original answer, then others to the same or nearby prompts.
+    vectors : array (N + 1, D)
+        Their embeddings, of length 1; not used.
+    contradicts
+        From the original and another answer to the probability that they contradict.
+
+    Examples
+    --------
     >>> round(selfcheck(["Rome", "Rome", "Paris", "Oslo"], np.ones((4, 1))), 4)
     0.6931
+
+    References
+    ----------
+    Manakul, Liusie and Gales, SelfCheckGPT: zero-resource black-box hallucination detection for
+    generative large language models, 2023.
     """
     original, *others = _several(answers)
     if contradicts is not None:
         return _mean([contradicts(original, other) for other in others])
     counts = Counter(word for answer in answers for word in words(answer))
-    said = words(original)
-    if not said:
+    own_words = words(original)
+    if not own_words:
         return 0.0
     total = sum(counts.values())
-    return _mean([math.log(total / counts[word]) for word in said])
+    return _mean([math.log(total / counts[word]) for word in own_words])
 
 
 RIVALS: Final[dict[str, Rival]] = {
@@ -160,6 +240,7 @@ RIVALS: Final[dict[str, Rival]] = {
 
 
 def _several(answers: Sequence[str]) -> Sequence[str]:
+    """The answers, at least two."""
     if len(answers) < 2:
         raise PointsError("one answer agrees with itself: give the original and some others")
     return answers
@@ -173,16 +254,19 @@ def _rouge(one: list[str], two: list[str]) -> float:
 
 
 def _common(one: list[str], two: list[str]) -> int:
-    """Length of the longest common subsequence, a column a machine operation (Hyyrö, 2004)."""
-    places: dict[str, int] = {}
-    for at, word in enumerate(one):
-        places[word] = places.get(word, 0) | 1 << at
+    """Length of the longest common subsequence, one column per machine operation (Hyyrö, 2004)."""
+    # Bit i of a word's mask: it stands at place i of `one`.
+    masks: dict[str, int] = {}
+    for place, word in enumerate(one):
+        masks[word] = masks.get(word, 0) | 1 << place
     every = (1 << len(one)) - 1
-    row = every
+    # A column of the dynamic programme as bits: 0 where the length grows by one. Hyyrö's step is
+    # V' = (V + (V & M)) | (V − (V & M)).
+    column = every
     for word in two:
-        matched = row & places.get(word, 0)
-        row = (row + matched | row - matched) & every
-    return len(one) - row.bit_count()
+        matched = column & masks.get(word, 0)
+        column = (column + matched | column - matched) & every
+    return len(one) - column.bit_count()
 
 
 def _mean(values: Sequence[float]) -> float:

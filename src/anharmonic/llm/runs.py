@@ -5,24 +5,25 @@ from __future__ import annotations
 import json
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any, NamedTuple, cast
 
 from anharmonic.errors import InputError, SettingsError, first_line
 from anharmonic.llm.cache import Cache
 from anharmonic.llm.dispatch import Usage
-from anharmonic.llm.measuring import measured
+from anharmonic.llm.measuring import measure_prompts
 from anharmonic.llm.questions import Question
 from anharmonic.llm.recipe import Recipe
-from anharmonic.llm.records import Record
+from anharmonic.llm.records import Header, Record, RunHeader
 from anharmonic.llm.types import Client, Embed
 
 __all__ = ["RunFile", "Step", "run"]
 
 FORMAT = 1
 SAME = ("model", "client", "embed", "recipe")
+"""What of a header must be the same to go on with a run."""
 
 
 class Step(NamedTuple):
@@ -41,28 +42,28 @@ class RunFile:
     """
 
     path: Path
-    header: dict[str, Any]
+    header: RunHeader
     done: dict[str, tuple[bool, int]] = field(default_factory=dict)
     _file: IO[bytes] | None = field(default=None, repr=False)
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str], header: dict[str, Any]) -> RunFile:
+    def open(cls, path: str | os.PathLike[str], header: Header) -> RunFile:
         """Begin a run, or go on with one that was made the same way."""
         target = Path(path)
-        found = cls(target, {"anharmonic": "llm run", "format": FORMAT, **header})
+        file = cls(target, {"anharmonic": "llm run", "format": FORMAT, **header})
         # Read and write, made where it is missing, never cut: "a+" would do but for the torn end.
         # Prompts and answers are their owner's alone.
         try:
-            found._file = os.fdopen(os.open(target, os.O_RDWR | os.O_CREAT, 0o600), "r+b")
+            file._file = os.fdopen(os.open(target, os.O_RDWR | os.O_CREAT, 0o600), "r+b")
         except OSError as problem:
             raise InputError(f"{target} cannot be written: {first_line(problem)}") from problem
         try:
-            _lock(found._file, target)
-            found._resume()
+            _lock(file._file, target)
+            file._resume()
         except BaseException:
-            found.close()
+            file.close()
             raise
-        return found
+        return file
 
     def append(self, question: Question, record: Record) -> None:
         """One more line, handed to the system at once."""
@@ -95,19 +96,19 @@ class RunFile:
     def _resume(self) -> None:
         """Read what is there, and cut a last line that a kill left unfinished."""
         assert self._file is not None
-        end, before = 0, self.header
+        end, header = 0, self.header
         for number, raw in enumerate(iter(self._file.readline, b"")):
             if not raw.endswith(b"\n"):
                 break
             line = _parsed(raw, self.path, number)
             if number == 0:
-                before = line
+                header = cast(RunHeader, line)
             else:
                 self.done[line["id"]] = line["failed"] == 0, hash(line["prompt"])
             end += len(raw)
         if self.done:
-            _require_same(before, self.header, self.path)
-            self.header = before
+            _require_same(header, self.header, self.path)
+            self.header = header
         else:
             # Nothing was measured that way, so that any other may begin here.
             end = 0
@@ -116,7 +117,7 @@ class RunFile:
         if end == 0:
             self._write(self.header)
 
-    def _write(self, line: dict[str, Any]) -> None:
+    def _write(self, line: Mapping[str, object]) -> None:
         assert self._file is not None
         self._file.write(json.dumps(line).encode("ascii") + b"\n")
         self._file.flush()
@@ -132,9 +133,27 @@ def run(
     cache: Cache | None = None,
     usage: Usage | None = None,
     retry_errors: bool = False,
-    told: Callable[[Step], None] | None = None,
+    on_step: Callable[[Step], None] | None = None,
 ) -> None:
-    """Measure the questions that are not done yet, each written as soon as it is measured."""
+    """Measure the questions that are not done yet, each written as soon as it is measured.
+
+    Parameters
+    ----------
+    file
+        The run to begin or go on with.
+    client, recipe, embed
+        Who answers, what is asked about each question, and what makes answers into vectors.
+    questions
+        All of them; those that the file holds are passed over.
+    cache, usage
+        Where answers are kept, and what counts calls.
+    retry_errors
+        Whether to ask again where answers failed.
+    on_step
+        Called with each question that is finished.
+    """
+    # `measure_prompts` takes prompts ahead of the records it gives back, in the same order: the
+    # questions they belong to wait here.
     waiting: deque[Question] = deque()
 
     def prompts() -> Iterator[str]:
@@ -143,11 +162,11 @@ def run(
                 waiting.append(question)
                 yield question.prompt
 
-    for record in measured(client, prompts(), recipe, embed, cache=cache, usage=usage):
+    for record in measure_prompts(client, prompts(), recipe, embed, cache=cache, usage=usage):
         question = waiting.popleft()
         file.append(question, record)
-        if told is not None:
-            told(Step(question, record))
+        if on_step is not None:
+            on_step(Step(question, record))
 
 
 def _parsed(raw: bytes, path: Path, number: int) -> dict[str, Any]:
@@ -168,7 +187,7 @@ def _parsed(raw: bytes, path: Path, number: int) -> dict[str, Any]:
     return dict(line)
 
 
-def _require_same(before: dict[str, Any], now: dict[str, Any], path: Path) -> None:
+def _require_same(before: Mapping[str, object], now: Mapping[str, object], path: Path) -> None:
     differing = [
         f"{name} ({_difference(before.get(name), now.get(name))})"
         for name in SAME
@@ -181,7 +200,7 @@ def _require_same(before: dict[str, Any], now: dict[str, Any], path: Path) -> No
         )
 
 
-def _difference(before: Any, now: Any) -> str:
+def _difference(before: object, now: object) -> str:
     """What two settings differ in, in a few words."""
     if not (isinstance(before, dict) and isinstance(now, dict)):
         return f"{before!r:.80}, now {now!r:.80}"
@@ -190,7 +209,7 @@ def _difference(before: Any, now: Any) -> str:
 
 
 def _lock(file: IO[bytes], path: Path) -> None:
-    """Two runs that write one file would tear it."""
+    """Refuse a file that another run is writing: both at once would tear it."""
     try:
         import fcntl
     except ImportError:  # Windows has no such locks

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from anharmonic._core.settings import Settings
 
@@ -13,7 +12,7 @@ __all__ = ["LanguageSettings"]
 
 @dataclass(frozen=True, kw_only=True)
 class LanguageSettings(Settings):
-    """How answers were asked for and held against each other.
+    """How answers were asked for and compared with each other.
 
     Parameters
     ----------
@@ -34,7 +33,7 @@ class LanguageSettings(Settings):
     count: int = 0
     repeats: int = 0
     unit: str = "sqrt1mcos"
-    parameters: Mapping[str, Any] = field(default_factory=dict)
+    parameters: Mapping[str, object] = field(default_factory=dict)
     resample_temperature: float = 1.0
     stopped: str | None = None
     steps: int = 0

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from anharmonic._core.estimate import Estimate
 from anharmonic._core.protocols import Floats, Integers
 from anharmonic.errors import InputError
 from anharmonic.llm.bands import PAPER, Bands
-from anharmonic.llm.records import Record
+from anharmonic.llm.records import Record, RunHeader
 from anharmonic.llm.settings import LanguageSettings
 from anharmonic.llm.statistics import mean_known
 from anharmonic.scores import Scores
@@ -23,14 +23,31 @@ from anharmonic.scores import Scores
 __all__ = ["RunSummary", "lines", "read_run"]
 
 PAPER_COUNT = 10
+"""How many perturbed prompts the paper takes."""
 
 
 @dataclass(frozen=True)
 class RunSummary:
-    """One row a question, arrays side by side; the last line of a question counts."""
+    """One row per question, arrays side by side; the last line of a question counts.
+
+    Parameters
+    ----------
+    path, header
+        The file, and what it says was measured how.
+    ids, prompts, domains
+        Of each question.
+    values, errors, squared, turns
+        Of gamma, as in `Scores`; NaN where there is none.
+    values0, excesses
+        gamma0, and gamma less gamma0 at equal numbers of answers.
+    refused, failed
+        How many of each question's answers are missing.
+    tokens
+        All answers' together.
+    """
 
     path: Path
-    header: dict[str, Any]
+    header: RunHeader
     ids: tuple[str, ...]
     prompts: tuple[str, ...]
     domains: tuple[str, ...]
@@ -90,9 +107,14 @@ class RunSummary:
         return np.flatnonzero(np.isfinite(self.values)).astype(np.int64)
 
     def scores(self, rows: Integers | None = None) -> Scores:
-        """Gamma as `Scores`, for gates and reports, of some rows or of all.
+        """Gamma as `Scores`, for gates and reports.
 
         Directions of deviations are not kept in a run, so `signed` holds sizes only.
+
+        Parameters
+        ----------
+        rows : array of row numbers
+            Which questions; all if not given.
         """
         recipe = self.header["recipe"]
         chosen = np.arange(len(self)) if rows is None else rows
@@ -122,8 +144,14 @@ class RunSummary:
         alike = str(recipe["perturb"]).startswith("control") and recipe["count"] == PAPER_COUNT
         return PAPER if alike else None
 
-    def plain(self, bands: Bands | None = None) -> dict[str, Any]:
-        """The headline as plain values, ready for JSON."""
+    def plain(self, bands: Bands | None = None) -> dict[str, object]:
+        """The headline as plain values, ready for JSON.
+
+        Parameters
+        ----------
+        bands
+            Also count the gammas in these.
+        """
         unit = self.header["recipe"]["unit"]
         shares = {} if bands is None else bands.counts(self.values, unit)
         return {
@@ -163,23 +191,31 @@ def lines(path: str | os.PathLike[str]) -> Iterator[dict[str, Any]]:
 
 
 def read_run(path: str | os.PathLike[str]) -> RunSummary:
-    """Read a run's numbers."""
+    """Read a run's numbers.
+
+    Parameters
+    ----------
+    path
+        A file written by `anharmonic llm score`, finished or not.
+    """
     source = lines(path)
     header = next(source, None)
     if not isinstance(header, dict) or header.get("anharmonic") != "llm run":
         raise InputError(f"{path} holds no run: give a file written by anharmonic llm score")
-    rows = {line["id"]: _numbers(line) for line in source}
-    found = list(rows.values())
+    # A question that was asked again has several lines: the last one stays.
+    by_id = {line["id"]: _row(line) for line in source}
+    rows = list(by_id.values())
 
     def column(name: str) -> Floats:
-        return np.array([np.nan if row[name] is None else row[name] for row in found], dtype=float)
+        numbers = [row.numbers[name] for row in rows]
+        return np.array([np.nan if value is None else value for value in numbers], dtype=float)
 
     return RunSummary(
         Path(path),
-        header,
-        tuple(rows),
-        tuple(row["prompt"] for row in found),
-        tuple(row["domain"] for row in found),
+        cast(RunHeader, header),
+        tuple(by_id),
+        tuple(row.prompt for row in rows),
+        tuple(row.domain for row in rows),
         column("gamma"),
         column("gamma_error"),
         column("gamma_squared"),
@@ -192,10 +228,18 @@ def read_run(path: str | os.PathLike[str]) -> RunSummary:
     )
 
 
+COUNTS = ("refused", "failed", "tokens")
 NUMBERS = ("gamma", "gamma_error", "gamma_squared", "gamma_turns", "gamma0")
+"""Those that a line may lack, where nothing could be measured."""
 
 
-def _numbers(line: dict[str, Any]) -> dict[str, Any]:
-    kept = ("prompt", "domain", "refused", "failed", "tokens")
-    found = {name: line[name] for name in kept} | {name: line.get(name) for name in NUMBERS}
-    return found | {"excess": Record.read(line).excess.value}
+class _Row(NamedTuple):
+    prompt: str
+    domain: str
+    numbers: dict[str, float | None]
+
+
+def _row(line: dict[str, Any]) -> _Row:
+    numbers = {name: line[name] for name in COUNTS} | {name: line.get(name) for name in NUMBERS}
+    excess = Record.read(line).excess.value
+    return _Row(line["prompt"], line["domain"], numbers | {"excess": excess})

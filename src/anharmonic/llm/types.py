@@ -1,11 +1,11 @@
-"""The shapes of this room: a question to a language model, its answer, who answers, who embeds."""
+"""The types of this package: a request to a language model, its answer, who answers, who embeds."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import asdict, dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from anharmonic._core.protocols import Array
 
@@ -17,10 +17,17 @@ Embed = Callable[[Sequence[str]], Array]
 
 @dataclass(frozen=True)
 class Parameters:
-    """How a model is to answer; part of what a cached answer is known by.
+    """How a model is to answer; part of a cached answer's key.
 
-    `chat` is a whole chat completion request in JSON, whose last user message the prompt
-    replaces; then it alone says how to answer, but for the temperature of what is resampled.
+    Parameters
+    ----------
+    temperature, max_tokens, top_p
+        As servers know them; None leaves it to the server.
+    system
+        A system prompt.
+    chat
+        A whole chat completion request in JSON, whose last user message the prompt replaces;
+        then it alone says how to answer, but for the temperature of what is resampled.
     """
 
     temperature: float = 0.0
@@ -29,7 +36,7 @@ class Parameters:
     system: str | None = None
     chat: str | None = None
 
-    def plain(self) -> dict[str, Any]:
+    def plain(self) -> dict[str, object]:
         """What was set, ready for JSON."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
@@ -39,9 +46,16 @@ DEFAULTS = Parameters()
 
 @dataclass(frozen=True)
 class Request:
-    """One question. `repeat` counts identical ones, so that a cache keeps them apart.
+    """One request for an answer.
 
-    `seed` is for servers that sample by a seed; it is set only where there is something to sample.
+    Parameters
+    ----------
+    prompt, parameters
+        What is asked, and how to answer.
+    repeat
+        Counts identical requests, so that a cache keeps them apart.
+    seed
+        For servers that sample by a seed; set only where there is something to sample.
     """
 
     prompt: str
@@ -54,9 +68,20 @@ class Request:
 class Answer:
     """What came back: text, or why there is none.
 
-    `refused`: the server understood and would not (a prompt it does not accept, a filter).
-    `error`: everything else that left no text, after all retries, or the refusal's words.
-    `attempts`: how often it was asked for, retries included.
+    Parameters
+    ----------
+    text
+        The answer; empty where there is none.
+    prompt_tokens, answer_tokens
+        As the server counted them; 0 where it does not.
+    refused
+        The server understood and would not (a prompt it does not accept, a filter).
+    error
+        Everything else that left no text, after all retries, or the refusal's words.
+    cached
+        Whether it came from the cache.
+    attempts
+        How many calls it took, retries included.
     """
 
     text: str = ""

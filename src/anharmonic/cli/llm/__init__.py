@@ -19,7 +19,7 @@ COMMANDS = {
     ),
     "search": Entry(
         "anharmonic.cli.llm.search:search_command",
-        "Climb in gamma from a prompt, beside random walks and the best of as many.",
+        "Search near a prompt for a large gamma, beside random walks and the best of as many.",
     ),
     "leaderboard": Entry(
         "anharmonic.cli.llm.board:leaderboard_command",

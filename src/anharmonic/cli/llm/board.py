@@ -59,21 +59,21 @@ def ratings_command(
     """
     if len(files) < 2:
         raise SettingsError("give runs and, last, the table of ratings")
-    found = ratings(files[:-1], files[-1], seed=seed)
+    compared = ratings(files[:-1], files[-1], seed=seed)
     if as_json:
-        print(json.dumps(plain(found.plain())))
+        print(json.dumps(plain(compared.plain())))
         return
     console = Console(highlight=False)
-    console.print(_correlations(found))
-    if found.agreement is not None:
-        alpha = found.agreement
+    console.print(_correlations(compared))
+    agreement = compared.agreement
+    if agreement is not None:
         console.print(
-            f"annotators agree: Krippendorff's alpha {alpha.alpha:.3f} "
-            f"[{alpha.low:.3f}, {alpha.high:.3f}], {alpha.annotators} annotators, "
-            f"{alpha.rated_twice:,} answers rated more than once"
+            f"annotators agree: Krippendorff's alpha {agreement.alpha:.3f} "
+            f"[{agreement.low:.3f}, {agreement.high:.3f}], {agreement.annotators} annotators, "
+            f"{agreement.rated_twice:,} answers rated more than once"
         )
-    if found.unmatched:
-        tell(f"{found.unmatched:,} ratings are of no question in these runs")
+    if compared.unmatched:
+        tell(f"{compared.unmatched:,} ratings are of no question in these runs")
 
 
 def _board(board: Board) -> Table:
@@ -83,18 +83,18 @@ def _board(board: Board) -> Table:
         table.add_column(escape(visible(contest.data)), justify="right")
     table.add_column("over shared sets", justify="right")
     for model in board.models:
-        found = [board.run(model, each.data) for each in board.contests]
-        cells = ["–" if run is None else str(run.mean) for run in found]
+        runs = [board.run(model, contest.data) for contest in board.contests]
+        cells = ["–" if run is None else str(run.mean) for run in runs]
         table.add_row(escape(visible(model)), *cells, str(board.overall(model)))
     return table
 
 
-def _correlations(found: Ratings) -> Table:
+def _correlations(compared: Ratings) -> Table:
     table = Table(title="gamma and ratings, with 95% intervals")
     table.add_column("answers of")
     for name in ("rated", "Spearman", "Pearson"):
         table.add_column(name, justify="right")
-    for each in found.correlations:
-        bounds = ["{:.3f} [{:.3f}, {:.3f}]".format(*pair) for pair in (each.spearman, each.pearson)]
-        table.add_row(escape(visible(each.group)), f"{each.answers:,}", *bounds)
+    for row in compared.correlations:
+        cells = ["{:.3f} [{:.3f}, {:.3f}]".format(*value) for value in (row.spearman, row.pearson)]
+        table.add_row(escape(visible(row.group)), f"{row.answers:,}", *cells)
     return table

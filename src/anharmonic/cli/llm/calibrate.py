@@ -42,45 +42,46 @@ def calibrate_command(
 
     Example: anharmonic llm calibrate run.jsonl labels.csv --out bands.json
     """
-    found = read_run(run)
-    if found.header["recipe"]["unit"] != "sqrt1mcos":
+    summary = read_run(run)
+    if summary.header["recipe"]["unit"] != "sqrt1mcos":
         raise SettingsError("bands are in sqrt1mcos: make the run with --unit sqrt1mcos")
     judged = _labels(labels)
-    rows = [row for row, name in enumerate(found.ids) if name in judged]
+    rows = [row for row, name in enumerate(summary.ids) if name in judged]
     if not rows:
         raise InputError(f"no id of {labels} stands in {run}: both need the questions' ids")
-    made = calibrate(
-        found.values[rows],
-        np.array([judged[found.ids[row]] for row in rows]),
+    fit = calibrate(
+        summary.values[rows],
+        np.array([judged[summary.ids[row]] for row in rows]),
         trusted=trusted,
         doubted=doubted,
         seed=seed,
     )
     if out is not None:
-        made.bands.save(out)
+        fit.bands.save(out)
         tell(f"written: {out}")
     if as_json:
-        print(json.dumps(plain(asdict(made))))
+        print(json.dumps(plain(asdict(fit))))
     else:
-        Console(highlight=False).print(_table(made, trusted, doubted))
+        Console(highlight=False).print(_table(fit, trusted, doubted))
 
 
 def _labels(path: Path) -> dict[str, bool]:
-    found = {}
+    """Whether each answer was good, by its question's id."""
+    labels = {}
     for number, row in enumerate(read_rows(path)):
-        said = str(row.get("correct", "")).strip().lower()
-        if "id" not in row or said not in YES | NO:
+        label = str(row.get("correct", "")).strip().lower()
+        if "id" not in row or label not in YES | NO:
             raise InputError(f"{path}, row {number}: each needs an id and correct, 0 or 1")
-        found[str(row["id"])] = said in YES
-    return found
+        labels[str(row["id"])] = label in YES
+    return labels
 
 
-def _table(made: Calibration, trusted: float, doubted: float) -> Table:
-    table = Table(title=f"{made.judged:,} judged answers, {made.good:,} good", show_header=False)
+def _table(fit: Calibration, trusted: float, doubted: float) -> Table:
+    table = Table(title=f"{fit.judged:,} judged answers, {fit.good:,} good", show_header=False)
     rows = (
-        (f"at least {trusted:.0%} good below", made.bands.low, made.low_interval),
-        (f"less than {doubted:.0%} good above", made.bands.high, made.high_interval),
-        ("AUROC of gamma", made.auroc, made.auroc_interval),
+        (f"at least {trusted:.0%} good below", fit.bands.low, fit.low_interval),
+        (f"less than {doubted:.0%} good above", fit.bands.high, fit.high_interval),
+        ("AUROC of gamma", fit.auroc, fit.auroc_interval),
     )
     for words, value, (low, high) in rows:
         table.add_row(words, f"{value:.3f} [{low:.3f}, {high:.3f}]")

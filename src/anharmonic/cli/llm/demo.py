@@ -38,46 +38,48 @@ def demo_command(
     Example: anharmonic llm demo --out llm-demo.html
     """
     calls = count + 2
-    with calls_bar(len(QUESTIONS) * calls, as_json) as moved:
-        found = demo(
+    with calls_bar(len(QUESTIONS) * calls, as_json) as advance:
+        result = demo(
             model,
             count=count,
             perturb=perturb,
             seed=seed,
-            progress=lambda usage, _: moved(usage, calls),
+            progress=lambda usage, _: advance(usage, calls),
         )
     title = "Twenty questions to a small language model"
-    page = write_answers(out, found.scores, title=title, right=found.right, command=command_line())
+    page = write_answers(
+        out, result.scores, title=title, right=result.right, command=command_line()
+    )
     if as_json:
-        summary = found.scores.summary() | {"right": sum(found.right), "auroc": found.auroc}
+        summary = result.scores.summary() | {"right": sum(result.right), "auroc": result.auroc}
         print(json.dumps(plain(summary | {"page": str(page)})))
         return
     console = Console(highlight=False)
-    console.print(_table(found))
-    console.print(_words(found))
+    console.print(_table(result))
+    console.print(_verdict(result))
     tell(f"written: {page}")
 
 
-def _table(found: Demo) -> Table:
+def _table(result: Demo) -> Table:
     table = Table(title="the least steady answers first")
     for name in ("gamma", "right?", "question", "answer"):
         table.add_column(name, justify="right" if name == "gamma" else "left")
-    for row in (-found.scores.values).argsort(kind="stable").tolist():
-        record = found.scores.records[row]
+    for row in (-result.scores.values).argsort(kind="stable").tolist():
+        record = result.scores.records[row]
         table.add_row(
             "–" if record.gamma is None else str(record.gamma.estimate),
-            "right" if found.right[row] else "wrong",
+            "right" if result.right[row] else "wrong",
             escape(shortened(record.prompt, 50)),
             escape(shortened(record.answer.text, 60)),
         )
     return table
 
 
-def _words(found: Demo) -> str:
-    right = f"{sum(found.right)} of {len(found.right)} answers are right"
-    if found.auroc is None:
+def _verdict(result: Demo) -> str:
+    right = f"{sum(result.right)} of {len(result.right)} answers are right"
+    if result.auroc is None:
         return f"{right}."
     return (
         f"{right}. A wrong one has the larger gamma than a right one with a chance of "
-        f"{found.auroc:.2f}; {len(found.right)} questions tell little, see docs/reproduce/llm.md."
+        f"{result.auroc:.2f}; {len(result.right)} questions tell little, see docs/reproduce/llm.md."
     )

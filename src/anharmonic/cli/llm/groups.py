@@ -56,14 +56,14 @@ class ClientOptions:
         typer.Option(
             "--max-concurrency",
             min=1,
-            help="Calls at once: 8 to a server, 1 to a function, if not told.",
+            help="Calls at once: 8 to a server, 1 to a function, if not given.",
         ),
     ] = None
     timeout: Annotated[float, typer.Option(min=0.01, help="Seconds for one answer.")] = 60.0
     retries: Annotated[int, typer.Option(min=0, help="How often a failed call is tried again.")] = 5
     threads: Annotated[
         int | None,
-        typer.Option(min=1, help="For a .gguf file: as many as processors are idle, if not told."),
+        typer.Option(min=1, help="For a .gguf file: as many as processors are idle, if not given."),
     ] = None
 
     def named(self, about: str | None, option: str) -> tuple[str, str]:
@@ -170,9 +170,9 @@ def priced(text: str | None) -> Price | None:
     """PROMPT,ANSWER: what a million tokens cost."""
     from anharmonic.llm.dispatch import Price
 
-    found = numbers(text, "--price")
-    if found is None:
+    prices = numbers(text, "--price")
+    if prices is None:
         return None
-    if len(found) != 2:
+    if len(prices) != 2:
         raise SettingsError(f"--price {text}: give two numbers, of prompts and of answers: 2.5,10")
-    return Price(*found)
+    return Price(*prices)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -16,17 +16,11 @@ from anharmonic.cli.groups import Json, grouped
 from anharmonic.cli.llm.groups import AnswerOptions, ClientOptions, GammaOptions, priced
 from anharmonic.cli.llm.show import calls_bar, least_steady, problems, run_table
 from anharmonic.cli.show import plain, tell
-from anharmonic.errors import InputError, SettingsError
+from anharmonic.errors import SettingsError
 from anharmonic.gate import below
 from anharmonic.llm.bands import Bands
-from anharmonic.llm.cache import Cache
-from anharmonic.llm.clients import samples
-from anharmonic.llm.dispatch import Budget, BudgetSpent, Usage
-from anharmonic.llm.perturb import settled
-from anharmonic.llm.questions import Question, read_questions
-from anharmonic.llm.recipe import Recipe
-from anharmonic.llm.runs import RunFile, run
-from anharmonic.llm.summaries import RunSummary, read_run
+from anharmonic.llm.dispatch import Budget, Usage
+from anharmonic.llm.scoring import Expected, Scored, score_questions
 
 __all__ = ["score_command"]
 
@@ -79,97 +73,88 @@ def score_command(
     The criteria: every answer came (or --allow-missing), the budget lasted, and --max-gamma.
     Stop it any time; the same command goes on, and what was answered is not paid again.
     """
-    model, asked_about = client_options.named(questions, "--questions")
-    file_of_questions = Path(asked_about)
+    model, question_path = client_options.named(questions, "--questions")
     if max_gamma is not None and measure.count < 2:
         raise SettingsError("--max-gamma needs --count 2 or more: one answer shows no noise")
     limits = None if bands is None else Bands.load(bands)
     usage = Usage(priced(price), Budget(budget, budget_money))
     vectors = measure.embedder()
-    stopped = None
-    with ExitStack() as open_things:
-        client = open_things.enter_context(client_options.open(model))
-        recipe = Recipe(
-            perturb=settled(measure.perturb, samples(client)),
+
+    @contextmanager
+    def progress(expected: Expected) -> Iterator[Callable[[Usage, int], None]]:
+        if not as_json:
+            tell(_forecast(expected, usage, out))
+        with calls_bar(expected.answers, as_json or not expected.answers) as advance:
+            yield advance
+
+    with client_options.open(model) as client:
+        scored = score_questions(
+            client,
+            Path(question_path),
+            out,
+            embed=vectors,
+            embed_name=measure.embed,
+            name=name or Path(model).name,
+            perturb=measure.perturb,
             count=measure.count,
-            repeats=measure.count if gamma0 else 0,
+            gamma0=gamma0,
             unit=measure.checked_unit(),
             seed=measure.seed,
             parameters=answers.parameters(),
             resample_temperature=resample_temperature,
+            column=column,
+            limit=limit,
+            cache=None if no_cache else cache or "beside",
+            usage=usage,
+            retry_errors=retry_errors,
+            progress=progress,
         )
-        header = {
-            "model": name or Path(model).name,
-            "client": client.name,
-            "data": file_of_questions.stem,
-            "embed": measure.embed,
-            "recipe": recipe.plain(),
-        }
-        file = open_things.enter_context(RunFile.open(out, header))
-        place = None if no_cache else cache or out.with_suffix(".cache.sqlite")
-        kept = None if place is None else open_things.enter_context(Cache(place))
-        due = _due(file, read_questions(file_of_questions, column, limit), retry_errors)
-        total, most = recipe.estimate((question.prompt for question in due), usage.price)
-        if not total and not file.done:
-            raise InputError(f"{file_of_questions} holds no questions: give a file with some")
-        if not as_json:
-            cost = "" if usage.price is None else f", at most about {most:.4g} in money"
-            about = f"{total // recipe.calls:,} questions, {total:,} answers{cost}"
-            tell(about if total else f"{out} holds all of these questions already")
-        again = read_questions(file_of_questions, column, limit)
-        try:
-            with calls_bar(total, as_json or not total) as moved:
-                run(
-                    *(file, client, again, recipe, vectors),
-                    cache=kept,
-                    usage=usage,
-                    retry_errors=retry_errors,
-                    told=lambda step: moved(usage, recipe.calls),
-                )
-        except BudgetSpent:
-            stopped = "the budget is spent: raise it and run again to go on"
-    _finish(read_run(out), limits, usage, stopped, max_gamma, allow_missing, as_json)
+    _finish(scored, limits, max_gamma, allow_missing, as_json)
 
 
-def _due(file: RunFile, questions: Iterator[Question], retry_errors: bool) -> Iterator[Question]:
-    return (question for question in questions if file.due(question, retry_errors))
+def _forecast(expected: Expected, usage: Usage, out: Path) -> str:
+    """What a run will take, in words."""
+    if not expected.answers:
+        return f"{out} holds all of these questions already"
+    cost = "" if usage.price is None else f", at most about {expected.cost:.4g} in money"
+    return f"{expected.questions:,} questions, {expected.answers:,} answers{cost}"
 
 
 def _finish(
-    found: RunSummary,
+    scored: Scored,
     bands: Bands | None,
-    usage: Usage,
-    stopped: str | None,
     max_gamma: float | None,
     allow_missing: float,
     as_json: bool,
 ) -> None:
-    wrong = problems(found, stopped, allow_missing)
-    bands = bands or found.paper_bands
+    """Print the result, and exit by what the criteria say."""
+    run, usage = scored.run, scored.usage
+    faults = problems(run, scored.stopped, allow_missing)
+    bands = bands or run.paper_bands
     verdict = None
-    if max_gamma is not None and len(found.measured) > 1:
+    if max_gamma is not None and len(run.measured) > 1:
         # Questions without a gamma are a problem of their own.
-        verdict = below(found.scores(found.measured), max_gamma)
+        verdict = below(run.scores(run.measured), max_gamma)
     elif max_gamma is not None:
-        wrong.append("--max-gamma needs at least two questions with a gamma")
+        faults.append("--max-gamma needs at least two questions with a gamma")
     if as_json:
-        about: dict[str, Any] = {
-            **found.plain(bands),
-            "passed": not wrong and (verdict is None or verdict.passed),
-            "problems": wrong,
+        facts: dict[str, object] = {
+            **run.plain(bands),
+            "passed": not faults and (verdict is None or verdict.passed),
+            "problems": faults,
             "verdict": None if verdict is None else verdict.summary(),
             "calls": usage.calls,
             "cached": usage.cached,
             "cost": usage.cost,
         }
-        print(json.dumps(plain(about)))
+        print(json.dumps(plain(facts)))
     else:
         console = Console(highlight=False)
-        console.print(run_table(found, bands, usage))
-        if len(found.measured):
-            console.print(least_steady(found))
-        tell(f"every answer is in {found.path}")
-        for line in [*wrong, *([verdict.sentence] if verdict is not None else [])]:
+        console.print(run_table(run, bands, usage))
+        if len(run.measured):
+            console.print(least_steady(run))
+        tell(f"every answer is in {run.path}")
+        for line in [*faults, *([verdict.sentence] if verdict is not None else [])]:
             tell(line)
-    if wrong or (verdict is not None and not verdict.passed):
+    if faults or (verdict is not None and not verdict.passed):
         raise typer.Exit(FAILED)

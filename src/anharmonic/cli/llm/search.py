@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -16,7 +16,7 @@ from anharmonic._core.printable import shortened
 from anharmonic.cli.groups import Json, grouped
 from anharmonic.cli.llm.groups import AnswerOptions, ClientOptions, GammaOptions
 from anharmonic.cli.show import command_line, plain, tell
-from anharmonic.llm.pages.climbs import write_searches
+from anharmonic.llm.pages.searches import write_searches
 from anharmonic.llm.prompt_search import PromptSearch, search
 
 __all__ = ["search_command"]
@@ -46,14 +46,14 @@ def search_command(
     page: Annotated[Path | None, typer.Option(help="Write the paths as an HTML page.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Climb in gamma from a prompt, beside random walks and the best of as many.
+    """Search near a prompt for a large gamma, beside random walks and the best of as many.
 
     Example: anharmonic llm search NAME --url https://host/v1 --prompt "Who wrote Faust?"
     """
     model, begin = client_options.named(prompt, "--prompt")
     vectors = measure.embedder()
     with client_options.open(model) as client:
-        found = [
+        searches = [
             search(
                 client,
                 begin,
@@ -71,19 +71,19 @@ def search_command(
             for chosen in way or list(Way)
         ]
     if page is not None:
-        tell(f"written: {write_searches(page, found, command_line())}")
+        tell(f"written: {write_searches(page, searches, command_line())}")
     if as_json:
-        print(json.dumps(plain([_plain(each) for each in found])))
+        print(json.dumps(plain([_plain(path) for path in searches])))
     else:
-        Console(highlight=False).print(_table(found))
+        Console(highlight=False).print(_table(searches))
 
 
-def _plain(found: PromptSearch) -> dict[str, Any]:
+def _plain(path: PromptSearch) -> dict[str, object]:
     return {
-        "way": found.way,
-        "candidates": found.candidates,
-        "calls": found.calls,
-        "gain": list(found.gain),
+        "way": path.way,
+        "candidates": path.candidates,
+        "calls": path.calls,
+        "gain": list(path.gain),
         "steps": [
             {
                 "prompt": step.prompt,
@@ -91,26 +91,26 @@ def _plain(found: PromptSearch) -> dict[str, Any]:
                 "gamma": list(step.gamma),
                 "fresh": list(step.fresh),
             }
-            for step in found.steps
+            for step in path.steps
         ],
-        "settings": found.settings.plain(),
+        "settings": path.settings.plain(),
     }
 
 
-def _table(found: list[PromptSearch]) -> Table:
+def _table(searches: list[PromptSearch]) -> Table:
     table = Table(title="gamma near a prompt; “afresh” had no part in the choice")
     heads = ("way", "start", "end, as chosen", "end, afresh", "candidates", "calls", "ends at")
     for name in heads:
         table.add_column(name, justify="left" if name in ("way", "ends at") else "right")
-    for each in found:
-        last = each.steps[-1]
+    for path in searches:
+        last = path.steps[-1]
         table.add_row(
-            each.way,
-            str(each.steps[0].fresh),
+            path.way,
+            str(path.steps[0].fresh),
             str(last.gamma),
             str(last.fresh),
-            f"{each.candidates:,}",
-            f"{each.calls:,}",
+            f"{path.candidates:,}",
+            f"{path.calls:,}",
             escape(shortened(last.prompt, 60)),
         )
     return table

@@ -28,7 +28,7 @@ __all__ = ["serve_command"]
 TOKEN = "ANHARMONIC_GATEWAY_TOKEN"
 CONNECTIONS = 1000
 STOP_WITHIN = 5
-"""Seconds for requests under way when told to stop; scoring has a few more of its own."""
+"""Seconds for requests under way when stopped; scoring has a few more of its own."""
 
 
 @grouped
@@ -115,13 +115,13 @@ def serve_command(
     watch = None
     if reference is not None:
         watch = ChatWatch(quiet_time(reference, way), false_alarms, measure.seed, promise=promise)
-    with ExitStack() as open_things:
-        client = open_things.enter_context(
+    with ExitStack() as resources:
+        client = resources.enter_context(
             Endpoint(url, "as asked", key=key, concurrency=max_concurrency)
         )
-        file = None if out is None else open_things.enter_context(ScoreFile(out))
+        file = None if out is None else resources.enter_context(ScoreFile(out))
 
-        def told(score: ChatScore) -> None:
+        def on_score(score: ChatScore) -> None:
             if file is not None:
                 file.append(plain({**score.plain(), "way": way}))
             if score.problem is not None:
@@ -129,7 +129,7 @@ def serve_command(
             for alarm in () if watch is None else watch.update(score):
                 tell(f"alarm: {alarm} (of the scored chats; this is chat {score.number:,})")
 
-        scorer = Scorer(client, measure.embedder(), recipe, share, told)
+        scorer = Scorer(client, measure.embedder(), recipe, share, on_score)
         gateway = Gateway(
             url,
             scorer,

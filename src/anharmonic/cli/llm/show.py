@@ -29,7 +29,7 @@ NO_BANDS = (
 
 @contextmanager
 def calls_bar(total: int, quiet: bool) -> Iterator[Callable[[Usage, int], None]]:
-    """A bar on standard error: answers, calls a second, cost, time left."""
+    """A bar on standard error: answers, calls per second, cost, time left."""
     columns = (
         TextColumn("asking"),
         BarColumn(),
@@ -41,7 +41,7 @@ def calls_bar(total: int, quiet: bool) -> Iterator[Callable[[Usage, int], None]]
     with Progress(*columns, console=Console(stderr=True), disable=quiet) as bar:
         task = bar.add_task("asking", total=total, about="")
 
-        def moved(usage: Usage, answers: int) -> None:
+        def advance(usage: Usage, answers: int) -> None:
             rate = usage.calls / max(time.monotonic() - started, 1e-9)
             about = f"{rate:,.1f} calls/s"
             about += f", cost {usage.cost:,.4g}" if usage.price is not None else ""
@@ -49,64 +49,64 @@ def calls_bar(total: int, quiet: bool) -> Iterator[Callable[[Usage, int], None]]
             about += f", {usage.failed:,} failed" if usage.failed else ""
             bar.update(task, advance=answers, about=about)
 
-        yield moved
+        yield advance
 
 
-def run_table(found: RunSummary, bands: Bands | None, usage: Usage) -> Table:
+def run_table(run: RunSummary, bands: Bands | None, usage: Usage) -> Table:
     """The headline of a run."""
-    unit = found.header["recipe"]["unit"]
+    unit = run.header["recipe"]["unit"]
     table = Table(
-        title=escape(visible(f"gamma of {found.model} on {found.data}")),
+        title=escape(visible(f"gamma of {run.model} on {run.data}")),
         show_header=False,
         caption=escape(NO_BANDS if bands is None else bands.caveat),
         caption_justify="left",
     )
     table.add_column(style="bold")
     table.add_column()
-    table.add_row(f"mean gamma ({unit}), N = {found.header['recipe']['count']}", str(found.mean))
-    table.add_row("corrected for N", str(found.corrected))
-    table.add_row("perturbation", escape(visible(str(found.header["recipe"]["perturb"]))))
-    if found.header["recipe"]["repeats"]:
-        table.add_row("gamma0, the model's own noise", str(found.mean0))
-        table.add_row("excess", str(found.excess))
+    table.add_row(f"mean gamma ({unit}), N = {run.header['recipe']['count']}", str(run.mean))
+    table.add_row("corrected for N", str(run.corrected))
+    table.add_row("perturbation", escape(visible(str(run.header["recipe"]["perturb"]))))
+    if run.header["recipe"]["repeats"]:
+        table.add_row("gamma0, the model's own noise", str(run.mean0))
+        table.add_row("excess", str(run.excess))
     if bands is not None:
         low, high = bands.limits(unit)
         limits = (f"< {low:.3g}", f"{low:.3g} … {high:.3g}", f"> {high:.3g}")
-        counts = bands.counts(found.values, unit)
+        counts = bands.counts(run.values, unit)
         for limit, (word, rate) in zip(limits, counts.items(), strict=True):
             table.add_row(f"{word} ({limit})", str(rate))
-    table.add_row("questions", f"{len(found):,}")
-    table.add_row("answers", f"{found.answers:,}, {usage.cached:,} of them from the cache now")
-    table.add_row("refused, failed", f"{found.refused.sum():,}, {found.failed.sum():,}")
+    table.add_row("questions", f"{len(run):,}")
+    table.add_row("answers", f"{run.answers:,}, {usage.cached:,} of them from the cache now")
+    table.add_row("refused, failed", f"{run.refused.sum():,}, {run.failed.sum():,}")
     table.add_row("calls now, retries included", f"{usage.calls:,}")
     if usage.price is not None:
         table.add_row("cost now", f"{usage.cost:.4g}")
     return table
 
 
-def least_steady(found: RunSummary) -> Table:
+def least_steady(run: RunSummary) -> Table:
     """The questions with the largest gamma."""
     table = Table(title="the least steady answers")
     for name in ("gamma", "id", "question"):
         table.add_column(name, justify="right" if name == "gamma" else "left")
-    rows = found.measured[(-found.values[found.measured]).argsort(kind="stable")]
+    rows = run.measured[(-run.values[run.measured]).argsort(kind="stable")]
     for row in rows[:WORST].tolist():
         table.add_row(
-            str(Estimate(found.values[row], found.errors[row])),
-            escape(shortened(found.ids[row], 20)),
-            escape(shortened(found.prompts[row], 60)),
+            str(Estimate(run.values[row], run.errors[row])),
+            escape(shortened(run.ids[row], 20)),
+            escape(shortened(run.prompts[row], 60)),
         )
     return table
 
 
-def problems(found: RunSummary, stopped: str | None, allowed: float) -> list[str]:
+def problems(run: RunSummary, stopped: str | None, allowed: float) -> list[str]:
     """What keeps a run from being whole, in sentences."""
-    wrong = [] if stopped is None else [stopped]
-    share = found.missing / max(found.answers, 1)
+    faults = [] if stopped is None else [stopped]
+    share = run.missing / max(run.answers, 1)
     if share > allowed:
-        wrong.append(
-            f"{found.refused.sum():,} answers were refused and {found.failed.sum():,} failed, "
-            f"{share:.1%} of {found.answers:,}: see "
-            f"'problems' in {found.path}, then try --retry-errors or another --perturb"
+        faults.append(
+            f"{run.refused.sum():,} answers were refused and {run.failed.sum():,} failed, "
+            f"{share:.1%} of {run.answers:,}: see "
+            f"'problems' in {run.path}, then try --retry-errors or another --perturb"
         )
-    return wrong
+    return faults

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
-from typing import Any
+from typing import Any, cast
 
 from anharmonic.errors import NotAModel, SettingsError
 from anharmonic.llm.clients.endpoint import Endpoint, key_variable
@@ -27,7 +27,7 @@ __all__ = [
 
 
 def as_client(
-    source: Any,
+    source: object,
     *,
     url: str | None = None,
     key: str | None = None,
@@ -38,16 +38,28 @@ def as_client(
 ) -> Client:
     """The client that `source` stands for.
 
-    - a client or a function from text to text
-    - "module:function"
-    - a .gguf file, run on this machine
-    - "hf:NAME" or a Hugging Face pipeline
-    - any other text: a model's name at `url`, or at OPENAI_BASE_URL, or at OpenAI
+    Parameters
+    ----------
+    source
+        A client or a function from text to text; "module:function"; a .gguf file, run on this
+        machine; "hf:NAME" or a Hugging Face pipeline; any other text is a model's name at `url`,
+        or at OPENAI_BASE_URL, or at OpenAI.
+    url
+        An OpenAI-compatible server's address, such as http://localhost:8000/v1.
+    key
+        The name of the environment variable that holds the server's key.
+    concurrency
+        Calls at once: if not given, 8 to a server, 1 to a function, which may not bear more.
+    timeout
+        Seconds for one answer.
+    retries
+        How often a failed call is tried again.
+    threads
+        For a .gguf file: how many compute an answer, as many as there are idle processors if
+        not given.
 
-    `concurrency` is how many calls are made at once: 8 to a server, 1 to a function, which may
-    not bear more, unless told otherwise. `threads` are for a .gguf file: how many compute an
-    answer, as many as there are idle processors if not told.
-
+    Examples
+    --------
     >>> as_client(str.upper, concurrency=2).name
     'builtins:str.upper'
     """
@@ -74,7 +86,7 @@ def as_client(
 
 
 @contextmanager
-def borrowed(source: Any) -> Iterator[Client]:
+def borrowed(source: object) -> Iterator[Client]:
     """The client that `source` stands for, closed at the end if it was made here."""
     client = as_client(source)
     try:
@@ -100,20 +112,20 @@ def imported(text: str) -> Callable[..., Any]:
     """The function that "module:function" names."""
     module, _, name = text.partition(":")
     try:
-        found: Any = import_module(module)
+        target: Any = import_module(module)
         for part in name.split("."):
-            found = getattr(found, part)
+            target = getattr(target, part)
     except (ImportError, AttributeError, ValueError) as problem:
         raise NotAModel(f"{text} cannot be imported ({problem}): write module:function") from None
-    if not callable(found):
+    if not callable(target):
         raise NotAModel(f"{text} is no function: write module:function")
-    return found  # type: ignore[no-any-return]
+    return target  # type: ignore[no-any-return]
 
 
-def _wrapped(source: Any, concurrency: int | None) -> Client:
+def _wrapped(source: object, concurrency: int | None) -> Client:
+    """An object as a client, by the attributes it has."""
     if hasattr(source, "answers") and hasattr(source, "name"):
-        client: Client = source
-        return client
+        return cast(Client, source)
     if hasattr(source, "tokenizer") and hasattr(source, "model"):
         return Pipeline(source)
     if callable(source):

@@ -24,6 +24,7 @@ OPENAI: Final = "api.openai.com"
 HOPELESS: Final = 32
 """So many calls in a row without an answer, and the server is taken for gone."""
 LONGEST_WAIT: Final = 300.0
+"""Seconds; a server that asks for more ends the run."""
 
 
 def key_variable(url: str, given: str | None = None) -> str:
@@ -34,10 +35,26 @@ def key_variable(url: str, given: str | None = None) -> str:
 
 
 class Endpoint:
-    """A model behind `{url}/chat/completions`, asked many times at once.
+    """A model behind `{url}/chat/completions`, many calls at once.
 
     The key is read from the environment when a call is made and kept nowhere. Close it, or use it
     in a `with` block, when done.
+
+    Parameters
+    ----------
+    url, model
+        The server's address, such as https://host/v1, and the model's name there.
+    key
+        The name of an environment variable, never a key itself.
+    concurrency
+        The most calls at once.
+    timeout
+        Seconds for one answer.
+    retries, backoff
+        How often a failed call is tried again, and the seconds before the first time; they
+        double each time.
+    seeded
+        Whether to send seeds along.
     """
 
     def __init__(
@@ -52,13 +69,13 @@ class Endpoint:
         backoff: float = 0.5,
         seeded: bool = True,
     ) -> None:
-        """`key` is the name of an environment variable, never a key itself."""
         if concurrency < 1 or not timeout > 0 or retries < 0:
             raise SettingsError("concurrency from 1, timeout above 0 and retries from 0 on, please")
         self.shown, self._target = _address(url)
         self.model, self.concurrency, self.seeded = model, concurrency, seeded
         self._variable = key_variable(url, key)
         self._timeout, self._retries, self._backoff = timeout, retries, backoff
+        # Newer models know it as max_completion_tokens; see `_exchanged`.
         self._length_field = "max_tokens"
         self._lost = 0
         self._starting = threading.Lock()
@@ -101,7 +118,7 @@ class Endpoint:
                 self._pool = httpx.AsyncClient(timeout=None, limits=limits)
                 self._loop = asyncio.new_event_loop()
                 self._thread = threading.Thread(
-                    target=_turn, args=(self._loop, ready), name="anharmonic-llm", daemon=True
+                    target=_run_loop, args=(self._loop, ready), name="anharmonic-llm", daemon=True
                 )
                 self._thread.start()
                 ready.wait()
@@ -140,6 +157,7 @@ class Endpoint:
         return Answer(error=outcome.why, attempts=self._retries + 1)
 
     async def _exchanged(self, request: Request) -> Answer | Retry | Fatal:
+        """Make one call, and say what its response means."""
         httpx = _httpx()
         key = os.environ.get(self._variable, "").strip()
         headers = {"content-type": "application/json"}
@@ -148,23 +166,24 @@ class Endpoint:
         field = self._length_field
         body = body_of(request, self.model, field, self.seeded)
         try:
-            # httpx counts the time between bytes; a server that drips must not hold a place.
+            # httpx times the gaps between bytes: a server that drips would hold a connection.
             async with asyncio.timeout(self._timeout):
-                got = await self._pool.post(self._target, content=body, headers=headers)
+                response = await self._pool.post(self._target, content=body, headers=headers)
         except TimeoutError:
             return Retry(f"no answer within {self._timeout:g} s")
         except (httpx.UnsupportedProtocol, httpx.InvalidURL) as problem:
             return Fatal(f"{_clean(first_line(problem), key)}: check the address")
         except httpx.HTTPError as problem:
             return Retry(_clean(f"{type(problem).__name__}: {first_line(problem)}", key))
-        content = got.content.replace(key.encode(), b"***") if key else got.content
-        found = meaning(got.status_code, got.headers, content, self._variable)
-        if field == "max_tokens" and _renamed(found):
+        content = response.content.replace(key.encode(), b"***") if key else response.content
+        outcome = meaning(response.status_code, response.headers, content, self._variable)
+        if field == "max_tokens" and _wants_new_name(outcome):
             self._length_field = "max_completion_tokens"
             return await self._exchanged(request)
-        return found
+        return outcome
 
     def _pause(self, outcome: Retry, attempt: int) -> float:
+        """Seconds until the next attempt: as the server asks, or doubled each time."""
         pause = outcome.wait
         if pause is None:
             return min(self._backoff * 2.0**attempt, 30.0)
@@ -176,7 +195,7 @@ class Endpoint:
         return pause
 
 
-def _turn(loop: asyncio.AbstractEventLoop, ready: threading.Event) -> None:
+def _run_loop(loop: asyncio.AbstractEventLoop, ready: threading.Event) -> None:
     asyncio.set_event_loop(loop)
     loop.call_soon(ready.set)
     try:
@@ -189,14 +208,14 @@ def _with_attempts(answer: Answer, attempts: int) -> Answer:
     return answer if attempts == 1 else replace(answer, attempts=attempts)
 
 
-def _renamed(found: Answer | Retry | Fatal) -> bool:
+def _wants_new_name(outcome: Answer | Retry | Fatal) -> bool:
     """Whether a server refused the old name of a parameter and wants the new one."""
-    refused = isinstance(found, Answer) and found.refused
-    return refused and "max_completion_tokens" in (getattr(found, "error", None) or "")
+    refused = isinstance(outcome, Answer) and outcome.refused
+    return refused and "max_completion_tokens" in (getattr(outcome, "error", None) or "")
 
 
 def _clean(text: str, key: str) -> str:
-    """What others wrote, without the key they may have echoed and without what moves a cursor."""
+    """A server's words, without the key it may have echoed and without control characters."""
     return visible(text.replace(key, "***") if key else text)
 
 

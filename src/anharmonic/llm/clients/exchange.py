@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any, Final
@@ -23,6 +24,7 @@ FATAL: Final = {
     405: "check that the address ends where /chat/completions begins",
 }
 LONGEST: Final = 300
+"""Characters of a server's words that are kept."""
 USUAL_TEMPERATURE: Final = 1.0
 """What servers take where a request names none."""
 
@@ -44,7 +46,7 @@ class Fatal:
 
 
 def body_of(request: Request, model: str, length_field: str, seeded: bool) -> bytes:
-    """The request as JSON in ASCII, so that any character whatever survives the way."""
+    """The request as JSON in ASCII, so that any character whatever arrives as it is."""
     parameters = request.parameters
     if parameters.chat is not None:
         body = _replaced(json.loads(parameters.chat), request.prompt)
@@ -69,40 +71,42 @@ def _message(role: str, content: str) -> dict[str, str]:
     return {"role": role, "content": content}
 
 
-def _replaced(chat: dict[str, Any], prompt: str) -> dict[str, Any]:
+def _replaced(chat: Mapping[str, Any], prompt: str) -> dict[str, object]:
     """The chat with another last user message."""
-    messages = [dict(each) for each in chat["messages"]]
-    last = max(at for at, each in enumerate(messages) if each.get("role") == "user")
+    messages = [dict(message) for message in chat["messages"]]
+    last = max(number for number, message in enumerate(messages) if message.get("role") == "user")
     messages[last]["content"] = prompt
     return {**chat, "messages": messages}
 
 
-def meaning(status: int, headers: Any, content: bytes, variable: str) -> Answer | Retry | Fatal:
+def meaning(
+    status: int, headers: Mapping[str, str], content: bytes, variable: str
+) -> Answer | Retry | Fatal:
     """An answer, a reason to ask again, or a reason to stop."""
     if 200 <= status < 300:
         return _answer(content)
-    said = _words(content)
+    words = _words(content)
     if status in REFUSED:
-        return Answer(refused=True, error=f"{status}: {said}")
+        return Answer(refused=True, error=f"{status}: {words}")
     if status in FATAL:
         advice = FATAL[status].replace("{variable}", variable)
-        return Fatal(f"the server answered {status} ({said}): {advice}")
+        return Fatal(f"the server answered {status} ({words}): {advice}")
     if 300 <= status < 400:
         return Fatal(f"the server redirects ({status}): use the address it redirects to")
     if status in CROWDED or "retry-after" in headers:
-        return Retry(f"{status}: {said}", True, _asked_wait(headers.get("retry-after")))
-    return Retry(f"{status}: {said}")
+        return Retry(f"{status}: {words}", True, _asked_wait(headers.get("retry-after")))
+    return Retry(f"{status}: {words}")
 
 
 def _answer(content: bytes) -> Answer | Retry:
     try:
-        found = json.loads(content)
-        choice = found["choices"][0]
+        completion = json.loads(content)
+        choice = completion["choices"][0]
         message = choice["message"]
         text, refusal = _text(message.get("content")), message.get("refusal")
     except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError):
         return Retry("the answer is not a chat completion in JSON")
-    tokens = _counted(found, "prompt_tokens"), _counted(found, "completion_tokens")
+    tokens = _tokens(completion, "prompt_tokens"), _tokens(completion, "completion_tokens")
     ended = choice.get("finish_reason")
     if refusal or ended == "content_filter":
         return Answer("", *tokens, refused=True, error=str(refusal or "content filter"))
@@ -112,14 +116,14 @@ def _answer(content: bytes) -> Answer | Retry:
     return Answer(text, *tokens)
 
 
-def _counted(found: dict[str, Any], name: str) -> int:
+def _tokens(completion: Mapping[str, object], name: str) -> int:
     """Tokens as the server counted them; 0 where it says nothing that is a count."""
-    usage = found.get("usage")
+    usage = completion.get("usage")
     count = usage.get(name) if isinstance(usage, dict) else None
     return int(count) if isinstance(count, int | float) and 0 <= count < 2**53 else 0
 
 
-def _text(content: Any) -> str:
+def _text(content: object) -> str:
     """The text of a message: a string, nothing, or a list of parts."""
     if isinstance(content, list):
         return "".join(str(part.get("text", "")) for part in content)
@@ -132,12 +136,11 @@ def _words(content: bytes) -> str:
     """The server's own words, on one line and not too many."""
     raw = content.decode("utf-8", "replace")
     try:
-        found = json.loads(raw)
-        said = found["error"]
-        said = said["message"] if isinstance(said, dict) else said
+        error = json.loads(raw)["error"]
+        message = error["message"] if isinstance(error, dict) else error
     except (ValueError, KeyError, TypeError, RecursionError):
-        said = raw
-    words = visible(" ".join(str(said).split()))
+        message = raw
+    words = visible(" ".join(str(message).split()))
     return words if len(words) <= LONGEST else f"{words[:LONGEST]}…"
 
 

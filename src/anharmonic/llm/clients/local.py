@@ -19,8 +19,18 @@ __all__ = ["Function", "LocalServer", "Pipeline"]
 class Function:
     """A Python function from a prompt to an answer, called in threads.
 
-    It gets the prompt, or the whole `Request` where `whole` is set. What it raises is that
-    answer's error.
+    What it raises is that answer's error.
+
+    Parameters
+    ----------
+    function
+        From a prompt, or from a `Request` where `whole` is set, to an answer.
+    name
+        What results call it; its module and name if not given.
+    concurrency
+        The most calls at once.
+    whole
+        Whether it takes the whole `Request`, and so can heed a temperature.
     """
 
     def __init__(
@@ -33,13 +43,13 @@ class Function:
     ) -> None:
         self._function, self._whole, self.concurrency = function, whole, concurrency
         self.samples = whole
-        found = getattr(function, "__qualname__", type(function).__qualname__)
-        self.name = name or f"{getattr(function, '__module__', None) or 'builtins'}:{found}"
+        own_name = getattr(function, "__qualname__", type(function).__qualname__)
+        self.name = name or f"{getattr(function, '__module__', None) or 'builtins'}:{own_name}"
         self._threads = ThreadPoolExecutor(concurrency, thread_name_prefix="anharmonic-llm")
 
     def answers(self, requests: Sequence[Request]) -> list[Answer]:
         """An answer for each request."""
-        return [promise.result() for promise in [self.submit(each) for each in requests]]
+        return [promise.result() for promise in [self.submit(request) for request in requests]]
 
     def submit(self, request: Request) -> Future[Answer]:
         """Call the function in a thread."""
@@ -62,7 +72,18 @@ class Function:
 class LocalServer(Endpoint):
     """A GGUF file behind llama.cpp's own server on loopback (xllamacpp), as an endpoint.
 
-    `threads` compute one answer, as many as there are idle processors if not told.
+    Parameters
+    ----------
+    path
+        The .gguf file.
+    parallel
+        Answers at once.
+    context
+        Tokens of prompt and answer together, for each of them.
+    threads
+        How many compute one answer, as many as there are idle processors if not given.
+    timeout
+        Seconds for one answer.
     """
 
     def __init__(
@@ -116,7 +137,15 @@ def idle_processors() -> int:
 
 
 class Pipeline:
-    """A Hugging Face text-generation pipeline, or the name or folder of a model for one."""
+    """A Hugging Face text-generation pipeline.
+
+    Parameters
+    ----------
+    source
+        The pipeline, or the name or folder of a model for one.
+    batch_size
+        Prompts per call of the model.
+    """
 
     def __init__(self, source: Any, *, batch_size: int = 8) -> None:
         if isinstance(source, str | os.PathLike):
@@ -130,14 +159,14 @@ class Pipeline:
 
     def answers(self, requests: Sequence[Request]) -> list[Answer]:
         """An answer for each request; neighbours with the same parameters in one call."""
-        found: list[Answer] = []
+        answers: list[Answer] = []
         for (parameters, seed), alike in groupby(
-            requests, key=lambda each: (each.parameters, each.seed)
+            requests, key=lambda request: (request.parameters, request.seed)
         ):
-            found += self._generated([each.prompt for each in alike], parameters, seed)
-        return found
+            answers += self._generate([request.prompt for request in alike], parameters, seed)
+        return answers
 
-    def _generated(
+    def _generate(
         self, prompts: list[str], parameters: Parameters, seed: int | None
     ) -> list[Answer]:
         sampled = parameters.temperature > 0
@@ -149,12 +178,12 @@ class Pipeline:
                 import torch
 
                 torch.manual_seed(seed)
-        asked = [self._framed(prompt, parameters.system) for prompt in prompts]
-        made = self._pipe(asked, batch_size=self._batch, return_full_text=False, **settings)
-        texts = [each[0]["generated_text"] for each in made]
+        inputs = [self._as_chat(prompt, parameters.system) for prompt in prompts]
+        outputs = self._pipe(inputs, batch_size=self._batch, return_full_text=False, **settings)
+        texts = [output[0]["generated_text"] for output in outputs]
         return [Answer(text) if text.strip() else Answer(error="empty answer") for text in texts]
 
-    def _framed(self, prompt: str, system: str | None) -> str:
+    def _as_chat(self, prompt: str, system: str | None) -> str:
         """The prompt as the model's chat template has it, or alone."""
         tokenizer = self._pipe.tokenizer
         if not getattr(tokenizer, "chat_template", None):

@@ -12,10 +12,11 @@ __all__ = ["Throttle"]
 
 
 class Throttle:
-    """At most `most` at once; halved by every wave of complaints, and slowly raised again.
+    """At most `most` calls at once; halved when a server complains, and slowly raised again.
 
-    First come, first served, so that answers arrive about in the order of their questions. All
-    of it happens in one event loop, so nothing needs a lock.
+    Additive increase, multiplicative decrease, as in TCP. First come, first served, so that
+    answers arrive about in the order of their questions. All of it happens in one event loop, so
+    nothing needs a lock.
     """
 
     def __init__(self, most: int) -> None:
@@ -28,11 +29,11 @@ class Throttle:
 
     @asynccontextmanager
     async def turn(self, again: bool = False) -> AsyncIterator[float]:
-        """Wait for a place and for the end of any pause; gives the moment the call began.
+        """Wait for a free slot and for the end of any pause; gives the moment the call began.
 
         One that asks `again` goes first: others wait for its answer already.
         """
-        await self._place(again)
+        await self._slot(again)
         try:
             while (pause := self._closed_until - time.monotonic()) > 0:
                 await asyncio.sleep(pause)
@@ -42,11 +43,11 @@ class Throttle:
             self._admit()
 
     def went_well(self) -> None:
-        """One more place after as many good answers as there are places."""
+        """One more slot after as many good answers as there are slots."""
         self.limit = min(float(self.most), self.limit + 1 / self.limit)
 
     def too_much(self, pause: float, began: float) -> None:
-        """Half the places, and nobody asks before the pause is over.
+        """Half the slots, and no call begins before the pause is over.
 
         Calls that began before the last slowing knew nothing of it: they do not count again.
         """
@@ -56,21 +57,21 @@ class Throttle:
             self.limit = max(1.0, self.limit / 2)
             self._slowed_at = now
 
-    async def _place(self, first: bool) -> None:
+    async def _slot(self, first: bool) -> None:
         mine = asyncio.get_running_loop().create_future()
         (self._waiting.appendleft if first else self._waiting.append)(mine)
         self._admit()
         try:
             await mine
         except asyncio.CancelledError:
-            if mine.done() and not mine.cancelled():  # it had a place and never used it
+            if mine.done() and not mine.cancelled():  # it had a slot and never used it
                 self._running -= 1
                 self._admit()
             raise
 
     def _admit(self) -> None:
         while self._waiting and self._running < int(self.limit):
-            one = self._waiting.popleft()
-            if not one.done():
+            waiter = self._waiting.popleft()
+            if not waiter.done():
                 self._running += 1
-                one.set_result(None)
+                waiter.set_result(None)

@@ -16,10 +16,19 @@ __all__ = ["characters"]
 
 
 def characters(runs: Sequence[int] = (3, 4, 5), size: int = 4096) -> Embed:
-    """Counts of character runs, hashed into `size` places, each damped to 1 + log count.
+    """An embedder of character runs: their counts, hashed into `size` numbers.
 
     It knows letters and no meaning: what an embedder must add to be worth its while.
 
+    Parameters
+    ----------
+    runs
+        How many characters a run has.
+    size
+        Numbers per vector.
+
+    Examples
+    --------
     >>> embed = characters()
     >>> rome, again, paris = embed(["Rome", "rome ", "Paris"])
     >>> round(float(rome @ again), 6), round(float(rome @ paris), 6)
@@ -27,17 +36,19 @@ def characters(runs: Sequence[int] = (3, 4, 5), size: int = 4096) -> Embed:
     """
 
     def embed(texts: Sequence[str]) -> Floats:
-        asked = texts_to_embed(texts)
-        vectors = np.zeros((len(asked), size))
-        for row, text in enumerate(asked):
+        checked = texts_to_embed(texts)
+        vectors = np.zeros((len(checked), size))
+        for row, text in enumerate(checked):
             line = f" {' '.join(text.lower().split())} "
             counts = Counter(
-                line[at : at + run] for run in runs for at in range(max(1, len(line) - run + 1))
+                line[first : first + run]
+                for run in runs
+                for first in range(max(1, len(line) - run + 1))
             )
             for part, count in counts.items():
-                vectors[row, zlib.crc32(part.encode("utf-8", "replace")) % size] += 1 + np.log(
-                    count
-                )
-        return unit_vectors(vectors, len(asked))
+                # Feature hashing; counts are damped to 1 + log count (sublinear TF).
+                column = zlib.crc32(part.encode("utf-8", "replace")) % size
+                vectors[row, column] += 1 + np.log(count)
+        return unit_vectors(vectors, len(checked))
 
     return embed

@@ -34,23 +34,29 @@ LONGEST: Final = 256
 """Tokens of a text that are read, as sentence-transformers has it for this network."""
 WIDTH: Final = 384
 TOGETHER: Final = 8
-"""Rows a call: more gain nothing on a CPU and cost memory."""
+"""Rows per call: more gain nothing on a CPU and cost memory."""
 
 
 def minilm(folder: str | os.PathLike[str] | None = None, *, threads: int | None = None) -> MiniLM:
     """all-MiniLM-L6-v2: texts to vectors of 384 numbers and length 1, the mean over tokens.
 
     The weights come with the extra `llm` (or `minilm` alone) and are loaded only if they are the
-    ones that were checked, by sha256; or from a folder of yours with `model.onnx` and
-    `tokenizer.json`. Nothing is fetched at run time. A text's vector does not depend on the texts
-    around it.
+    ones that were checked, by sha256. Nothing is fetched at run time. A text's vector does not
+    depend on the texts around it.
+
+    Parameters
+    ----------
+    folder
+        One of yours with `model.onnx` and `tokenizer.json`, instead of the checked files.
+    threads
+        How many compute; onnxruntime's default if not given.
     """
     if folder is not None:
-        place = Path(folder)
-        model, tokenizer = place / "model.onnx", place / "tokenizer.json"
+        own = Path(folder)
+        model, tokenizer = own / "model.onnx", own / "tokenizer.json"
         for file in (model, tokenizer):
             if not file.is_file():
-                raise InputError(f"there is no {file.name} in {place}: MiniLM needs both files")
+                raise InputError(f"there is no {file.name} in {own}: MiniLM needs both files")
     else:
         model, tokenizer = _packaged(*WEIGHTS), VOCABULARY
     return _opened(model, tokenizer, threads)
@@ -63,31 +69,32 @@ class MiniLM:
 
     def __init__(self, session: Any, tokenizer: Any) -> None:
         self._session, self._tokenizer = session, tokenizer
-        self._inputs = {each.name for each in session.get_inputs()}
+        self._inputs = {node.name for node in session.get_inputs()}
 
     def __call__(self, texts: Sequence[str]) -> Floats:
         """Vectors (texts, 384). Each different text is read once."""
-        asked = texts_to_embed(texts)
-        different = list(dict.fromkeys(asked))
-        tokens = [each.ids for each in self._tokenizer.encode_batch(different)]
+        checked = texts_to_embed(texts)
+        different = list(dict.fromkeys(checked))
+        tokens = [encoding.ids for encoding in self._tokenizer.encode_batch(different)]
         # Texts of one length together: padding is work for nothing.
-        order = sorted(range(len(tokens)), key=lambda at: len(tokens[at]))
-        found: dict[str, NDArray[np.float32]] = {}
+        order = sorted(range(len(tokens)), key=lambda row: len(tokens[row]))
+        vector_of: dict[str, NDArray[np.float32]] = {}
         for first in range(0, len(order), TOGETHER):
             rows = order[first : first + TOGETHER]
-            vectors = self._pooled([tokens[at] for at in rows])
-            found |= {different[at]: vector for at, vector in zip(rows, vectors, strict=True)}
-        vectors = np.array([found[text] for text in asked]).reshape(-1, WIDTH)
-        return unit_vectors(vectors, len(asked))
+            vectors = self._pooled([tokens[row] for row in rows])
+            vector_of |= {different[row]: vector for row, vector in zip(rows, vectors, strict=True)}
+        vectors = np.array([vector_of[text] for text in checked]).reshape(-1, WIDTH)
+        return unit_vectors(vectors, len(checked))
 
-    def _pooled(self, rows: list[list[int]]) -> NDArray[np.float32]:
-        shape = len(rows), max(map(len, rows))
+    def _pooled(self, texts: list[list[int]]) -> NDArray[np.float32]:
+        """The mean of each text's token vectors, (texts, 384)."""
+        shape = len(texts), max(map(len, texts))
         tokens, mask = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
-        for at, row in enumerate(rows):
-            tokens[at, : len(row)], mask[at, : len(row)] = row, 1
-        given = {"input_ids": tokens, "attention_mask": mask, "token_type_ids": 0 * tokens}
-        asked = {name: value for name, value in given.items() if name in self._inputs}
-        states = self._session.run(None, asked)[0]
+        for row, ids in enumerate(texts):
+            tokens[row, : len(ids)], mask[row, : len(ids)] = ids, 1
+        arrays = {"input_ids": tokens, "attention_mask": mask, "token_type_ids": 0 * tokens}
+        inputs = {name: array for name, array in arrays.items() if name in self._inputs}
+        states = self._session.run(None, inputs)[0]  # (texts, tokens, 384)
         sums = (states * mask[..., None]).sum(axis=1)
         means: NDArray[np.float32] = sums / mask.sum(axis=1, keepdims=True)
         return means
@@ -104,7 +111,7 @@ def _opened(model: Path, tokenizer: Path, threads: int | None) -> MiniLM:
     if threads is not None:
         settings.intra_op_num_threads = threads
     if tokenizer == VOCABULARY:
-        weights: Any = _checked(model)
+        weights: bytes | Path = _checked(model)
         cutter = _word_pieces(_checked(tokenizer).decode())
     else:
         weights, cutter = model, Tokenizer.from_file(str(tokenizer))
@@ -131,14 +138,14 @@ def _word_pieces(vocabulary: str) -> Any:
 
 
 def _checked(file: Path) -> bytes:
-    """What a file holds, if that is what was checked: what is verified is what is loaded."""
-    held = file.read_bytes()
-    if hashlib.sha256(held).hexdigest() != CHECKED[file.name]:
+    """A file's bytes, if they are what was checked: what is verified is what is loaded."""
+    content = file.read_bytes()
+    if hashlib.sha256(content).hexdigest() != CHECKED[file.name]:
         raise InputError(
             f"{file} is not the file that was checked (its sha256 differs): install "
             "anharmonic[llm] anew, or give your own files with minilm(folder)"
         )
-    return held
+    return content
 
 
 def _packaged(package: str, file: str) -> Path:

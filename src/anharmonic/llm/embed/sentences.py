@@ -14,9 +14,14 @@ __all__ = ["sentence_transformer"]
 
 
 def sentence_transformer(model: Any, *, batch_size: int = 32) -> Embed:
-    """A sentence-transformers model, or the name or folder of one, as an embedder.
+    """A sentence-transformers model as an embedder; vectors have length 1.
 
-    Vectors have length 1.
+    Parameters
+    ----------
+    model
+        The model, or the name or folder of one.
+    batch_size
+        Texts per call of the model.
     """
     if isinstance(model, str):
         try:
@@ -26,10 +31,10 @@ def sentence_transformer(model: Any, *, batch_size: int = 32) -> Embed:
         model = SentenceTransformer(model)
 
     def embed(texts: Sequence[str]) -> Floats:
-        asked = texts_to_embed(texts)
-        made = model.encode(
-            asked, batch_size=batch_size, convert_to_numpy=True, show_progress_bar=False
+        checked = texts_to_embed(texts)
+        vectors = model.encode(
+            checked, batch_size=batch_size, convert_to_numpy=True, show_progress_bar=False
         )
-        return unit_vectors(made, len(asked))
+        return unit_vectors(vectors, len(checked))
 
     return embed

@@ -29,10 +29,21 @@ def endpoint(
     timeout: float = 60.0,
     retries: int = 5,
 ) -> Embeddings:
-    """The embedder behind `{url}/embeddings`, asked for `together` texts at a time.
+    """The embedder behind `{url}/embeddings` of an OpenAI-compatible server.
 
-    `key` is the name of the environment variable that holds the server's key; the key itself is
-    read when a call is made and kept nowhere.
+    Parameters
+    ----------
+    url, model
+        The server's address, such as https://host/v1, and the model's name there.
+    key
+        The name of the environment variable that holds the server's key; the key itself is read
+        when a call is made and kept nowhere.
+    together
+        Texts per call.
+    timeout
+        Seconds for one call.
+    retries
+        How often a failed call is tried again.
     """
     if not url.startswith(("http://", "https://")) or "@" in url:
         raise SettingsError("a server's address looks like https://api.openai.com/v1, no password")
@@ -60,25 +71,26 @@ class Embeddings:
 
     def __call__(self, texts: Sequence[str]) -> Floats:
         """Vectors (texts, D)."""
-        asked = texts_to_embed(texts)
-        rows: list[Any] = []
-        for first in range(0, len(asked), self._together):
-            rows += self._vectors(asked[first : first + self._together])
-        found = unit_vectors(rows, len(asked), self._size)
-        self._size = found.shape[1]
-        return found
+        checked = texts_to_embed(texts)
+        rows: list[object] = []
+        for first in range(0, len(checked), self._together):
+            rows += self._vectors(checked[first : first + self._together])
+        vectors = unit_vectors(rows, len(checked), self._size)
+        self._size = vectors.shape[1]
+        return vectors
 
     def close(self) -> None:
         """Drop the connections."""
         self._pool.close()
 
-    def _vectors(self, texts: list[str]) -> list[Any]:
+    def _vectors(self, texts: list[str]) -> list[object]:
+        """One call's vectors, as the server sent them, tried again as often as allowed."""
         outcome: Answer | Retry | Fatal = Retry("never asked")
         for attempt in range(self._retries + 1):
-            found = self._exchanged(texts)
-            if isinstance(found, list):
-                return found
-            outcome = found
+            result = self._exchanged(texts)
+            if isinstance(result, list):
+                return result
+            outcome = result
             if not isinstance(outcome, Retry):
                 break
             if attempt < self._retries:
@@ -87,25 +99,25 @@ class Embeddings:
         why = outcome.error if isinstance(outcome, Answer) else outcome.why
         raise RemoteError(f"{self.name} embedded nothing ({why}): see to the server, run again")
 
-    def _exchanged(self, texts: list[str]) -> list[Any] | Answer | Retry | Fatal:
+    def _exchanged(self, texts: list[str]) -> list[object] | Answer | Retry | Fatal:
         key = os.environ.get(self._variable, "").strip()
         headers = {"authorization": f"Bearer {key}"} if key else {}
-        asked = {"model": self._model, "input": texts}
+        body = {"model": self._model, "input": texts}
         try:
-            got = self._pool.post(self._target, json=asked, headers=headers)
+            response = self._pool.post(self._target, json=body, headers=headers)
         except self._lost as problem:
-            said = f"{type(problem).__name__}: {first_line(problem)}"
-            return Retry(said.replace(key, "***") if key else said)
-        if got.is_success:
-            return _read(got, len(texts))
-        content = got.content.replace(key.encode(), b"***") if key else got.content
-        return meaning(got.status_code, got.headers, content, self._variable)
+            words = f"{type(problem).__name__}: {first_line(problem)}"
+            return Retry(words.replace(key, "***") if key else words)
+        if response.is_success:
+            return _read(response, len(texts))
+        content = response.content.replace(key.encode(), b"***") if key else response.content
+        return meaning(response.status_code, response.headers, content, self._variable)
 
 
-def _read(got: Any, count: int) -> list[Any] | Retry:
+def _read(response: Any, count: int) -> list[object] | Retry:
     """The vectors in the order of the texts: servers may send them in any."""
     try:
-        rows = {each["index"]: each["embedding"] for each in got.json()["data"]}
-        return [rows[at] for at in range(count)]
+        rows = {entry["index"]: entry["embedding"] for entry in response.json()["data"]}
+        return [rows[number] for number in range(count)]
     except (ValueError, KeyError, TypeError):
         return Retry(f"the answer is not a list of {count} embeddings in JSON")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from anharmonic._core.files import whole_file
 from anharmonic.report.rendering import filled
@@ -15,7 +14,7 @@ __all__ = ["write_page"]
 HERE = Path(__file__).parent
 
 
-def write_page(path: str | os.PathLike[str], template: str, **about: Any) -> Path:
+def write_page(path: str | os.PathLike[str], template: str, **about: object) -> Path:
     """Fill a template of this folder and write it, whole or not at all."""
     today = datetime.now(UTC).strftime("%Y-%m-%d")
     page = filled(template, {"today": today, **about}, HERE, extra="llm")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -26,7 +25,7 @@ def write_answers(
     right: Sequence[bool] | None = None,
     command: str = "",
 ) -> Path:
-    """Write the page and return its path; `right` tells which answers are known to be."""
+    """Write the page and return its path; `right` says which answers are known to be right."""
     order = np.argsort(-np.nan_to_num(scores.values, nan=-1.0), kind="stable").tolist()
     settings = scores.settings
     return write_page(
@@ -39,24 +38,27 @@ def write_answers(
         f"{settings.count} others ({settings.perturb}).",
         judged=right is not None,
         rows=[
-            _row(scores.records[at], right is not None and right[at])
-            for at in order
-            if at < len(scores.records)
+            _row(scores.records[row], right is not None and right[row])
+            for row in order
+            if row < len(scores.records)
         ],
         caveat=PAPER.caveat,
         command=visible(command),
     )
 
 
-def _row(record: Record, right: bool) -> dict[str, Any]:
+def _row(record: Record, right: bool) -> dict[str, object]:
     return {
         "gamma": "–" if record.gamma is None else record.gamma.estimate,
         "gamma0": "" if record.gamma0 is None else f"{record.gamma0.value:.3g}",
         "prompt": visible(record.prompt),
         "answer": visible(record.answer.text or record.answer.error or "", lines=True),
         "others": [
-            (visible(each.prompt), visible(each.answer.text or each.answer.error or "", lines=True))
-            for each in record.trials
+            (
+                visible(trial.prompt),
+                visible(trial.answer.text or trial.answer.error or "", lines=True),
+            )
+            for trial in record.trials
         ],
         "right": right,
     }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -32,14 +31,14 @@ def write_board(path: str | os.PathLike[str], board: Board) -> Path:
         kind="leaderboard",
         title="Gamma of language models",
         lead=lead,
-        data=[visible(each.data) for each in board.contests],
+        data=[visible(contest.data) for contest in board.contests],
         rows=[_row(board, model) for model in board.models],
-        contests=[_contest(each) for each in board.contests],
+        contests=[_contest(contest) for contest in board.contests],
     )
 
 
-def _row(board: Board, model: str) -> dict[str, Any]:
-    runs = [board.run(model, each.data) for each in board.contests]
+def _row(board: Board, model: str) -> dict[str, object]:
+    runs = [board.run(model, contest.data) for contest in board.contests]
     return {
         "model": visible(model),
         "overall": board.overall(model),
@@ -52,7 +51,7 @@ def _row(board: Board, model: str) -> dict[str, Any]:
     }
 
 
-def _contest(contest: Contest) -> dict[str, Any]:
+def _contest(contest: Contest) -> dict[str, object]:
     known = np.concatenate([run.values[np.isfinite(run.values)] for run in contest.runs])
     most = float(known.max(initial=0.0)) or 1.0
     return {
@@ -78,7 +77,7 @@ def _contest(contest: Contest) -> dict[str, Any]:
     }
 
 
-def _strip(run: RunSummary, most: float) -> dict[str, Any]:
+def _strip(run: RunSummary, most: float) -> dict[str, object]:
     """A histogram as bars, and the questions with the largest gamma."""
     known = np.flatnonzero(np.isfinite(run.values))
     counts, _ = np.histogram(run.values[known], bins=BINS, range=(0.0, most))
@@ -98,8 +97,8 @@ def _strip(run: RunSummary, most: float) -> dict[str, Any]:
         "how": f"{recipe['perturb']}, {recipe['count']} each, {recipe['unit']}, embedded by "
         f"{visible(str(run.header['embed']))}",
         "bars": [
-            (round(at * step, 1), round(step - 1, 1), round(HEIGHT * count / tallest, 1))
-            for at, count in enumerate(counts.tolist())
+            (round(number * step, 1), round(step - 1, 1), round(HEIGHT * count / tallest, 1))
+            for number, count in enumerate(counts.tolist())
             if count
         ],
         "worst": [(f"{run.values[row]:.3g}", shortened(run.prompts[row], 160)) for row in worst],

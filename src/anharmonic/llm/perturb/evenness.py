@@ -21,12 +21,18 @@ __all__ = ["Isotropy", "isotropy"]
 class Isotropy:
     """What a perturbation does to prompts, in an embedder's space.
 
-    - `distance`: how far a perturbed prompt is from its original, mean over the prompts.
-    - `drift`: the squared length of a prompt's mean step over its mean squared step, noise taken
-      out: 0 for a ball centred on the prompt, 1 where all go to the same side.
-    - `dimensions`: how many directions the steps fill (participation ratio), and `even`, what
-      steps of equal spread in all directions would show with as many prompts.
-    - `unchanged`: the share of perturbed prompts that are the original.
+    Parameters
+    ----------
+    distance
+        How far a perturbed prompt is from its original, mean over the prompts.
+    drift
+        The squared length of a prompt's mean step over its mean squared step, noise taken out: 0
+        for a ball centred on the prompt, 1 where all go to the same side.
+    dimensions, even
+        How many directions the steps fill (participation ratio), and what steps of equal spread
+        in all directions would show with as many prompts.
+    unchanged
+        The share of perturbed prompts that are the original.
     """
 
     distance: Estimate
@@ -47,6 +53,21 @@ def isotropy(
 ) -> Isotropy:
     """Perturb each prompt `count` times and see where the embedder puts the results.
 
+    Parameters
+    ----------
+    kind
+        The perturbation, by name or as a function; see `named`.
+    prompts
+        The originals.
+    embed
+        Texts to vectors (texts, D).
+    count
+        Perturbed prompts per original.
+    seed
+        Of the perturbations.
+
+    Examples
+    --------
     >>> letters = lambda texts: np.array([[len(t), t.count("a"), 1.0] for t in texts])
     >>> isotropy("control", ["what is a?", "why?"], letters).drift.value > 0.5
     True
@@ -60,7 +81,7 @@ def isotropy(
         same += texts.count(prompt)
         vectors = np.asarray(embed([prompt, *texts]), dtype=float)
         steps.append(vectors[1:] - vectors[0])
-    moved = np.array(steps)
+    moved = np.array(steps)  # (prompts, count, D)
     lengths = np.linalg.norm(moved, axis=-1)
     distance, drift = Moments.of(lengths.mean(axis=1)), Moments.of(_drifts(moved))
     return Isotropy(
@@ -75,6 +96,7 @@ def isotropy(
 def _drifts(moved: Floats) -> Floats:
     """For each prompt the mean product of two different steps, over the mean squared step."""
     count = moved.shape[1]
+    # |mean|² = squares/N + (1 − 1/N)·product, so the product of different steps has no noise in it.
     squares = np.sum(moved**2, axis=(1, 2)) / count
     means = np.sum(moved.mean(axis=1) ** 2, axis=1)
     products = (count * means - squares) / (count - 1)
@@ -84,9 +106,11 @@ def _drifts(moved: Floats) -> Floats:
 
 def _participation(steps: Floats) -> float:
     """(Σλ)² / Σλ² of the steps' second moments: 1 for a line, D for a ball."""
-    small = steps @ steps.T if len(steps) < steps.shape[1] else steps.T @ steps
-    total = float(np.trace(small))
-    return total**2 / float(np.sum(small**2)) if total else 0.0
+    # Both Gram matrices have the same eigenvalues λ but zeros: the smaller one is taken. Its trace
+    # is Σλ and the sum of its squared entries Σλ².
+    gram = steps @ steps.T if len(steps) < steps.shape[1] else steps.T @ steps
+    total = float(np.trace(gram))
+    return total**2 / float(np.sum(gram**2)) if total else 0.0
 
 
 def _if_even(count: int, dimension: int) -> float:

@@ -1,1 +1,1 @@
-"""A gateway before a language model: passes chats on, measures some, watches their gamma."""
+"""A gateway before a language model: forwards chats, scores some, watches their gamma."""

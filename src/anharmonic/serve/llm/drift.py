@@ -1,11 +1,11 @@
-"""Gamma of chats that pass by, weighed against a quiet time: has the model become unsteady?"""
+"""Gamma of chats that pass by, tested against a reference: has the model become unsteady?"""
 
 from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any
 
 import numpy as np
 
@@ -22,25 +22,37 @@ __all__ = ["ChatWatch", "quiet_time", "way_of_measuring"]
 CONFIDENCE = 0.9
 """That the bounds from the reference hold, as a monitor's."""
 ALIKE = ("perturb", "count", "unit", "resample_temperature")
-"""What of a recipe must be the same for gammas to be of one kind."""
+"""What of a recipe must be the same for gammas to compare."""
 
 
 class ChatWatch:
-    """Evidence that gamma of the chats has risen or fallen against `reference`, some gammas.
+    """Evidence that gamma of the chats has risen or fallen against a reference.
 
-    While nothing changes, P(alarm within T scored chats) ≤ T/10000 with "1 per 10000". Where the
-    gammas' own order shows that they cannot promise that, it is an error that says how many are
-    needed; `promise=False` goes on without, and `status` says so.
+    While nothing changes, P(alarm within T scored chats) ≤ T/10000 with "1 per 10000".
 
+    Parameters
+    ----------
+    reference : array (count,)
+        Gammas from a time when all was well; hundreds are best.
+    false_alarms
+        The rate that is allowed, among scored chats.
+    seed
+        Of all that is random.
+    promise
+        Where the reference's own order shows that it cannot promise that rate, it is an error
+        that says how many gammas are needed; False goes on without, and `status` says so.
+
+    Examples
+    --------
     >>> from anharmonic._core.estimate import Estimate
     >>> def chat(number, gamma):
     ...     exact = Estimate(gamma, 0.0)
     ...     return ChatScore(number, "why?", "so", exact, exact, 0, 0, 10)
     >>> random = np.random.default_rng(0)
     >>> watch = ChatWatch(random.uniform(0.0, 0.2, size=200))
-    >>> [watch.update(chat(at, random.uniform(0.0, 0.2))) for at in range(100)] == [()] * 100
+    >>> [watch.update(chat(n, random.uniform(0.0, 0.2))) for n in range(100)] == [()] * 100
     True
-    >>> any(watch.update(chat(100 + at, random.uniform(0.3, 0.5))) for at in range(50))
+    >>> any(watch.update(chat(100 + n, random.uniform(0.3, 0.5))) for n in range(50))
     True
     """
 
@@ -57,61 +69,64 @@ class ChatWatch:
         channels = fitted_channels(
             {"gamma": reference}, None, rate, CONFIDENCE, "auto", "evidence", seed, promise
         )
-        self._weighing = EvidenceTracker(channels, rate, memory=1)
-        self._raised: list[dict[str, Any]] = []
+        self._tracker = EvidenceTracker(channels, rate, memory=1)
+        self._raised: list[dict[str, object]] = []
         self._lock = threading.Lock()
 
     def update(self, score: ChatScore) -> tuple[Alarm, ...]:
-        """Weigh one more chat; the alarms that it raises. One without a gamma is counted only."""
+        """Add one more chat's gamma to the evidence; the alarms that it raises.
+
+        A chat without a gamma is counted only.
+        """
         with self._lock:
-            found = self._weighing.observed(None, {"gamma": np.array([score.gamma.value])})
+            step = self._tracker.observed(None, {"gamma": np.array([score.gamma.value])})
             now = datetime.now(UTC).isoformat(timespec="seconds")
             self._raised += [
-                {**alarm.plain(), "chat": score.number, "time": now} for alarm in found.alarms
+                {**alarm.plain(), "chat": score.number, "time": now} for alarm in step.alarms
             ]
-        return found.alarms
+        return step.alarms
 
     def reset(self) -> None:
         """Clear alarms and evidence, once somebody has looked."""
         with self._lock:
-            self._weighing.reset()
+            self._tracker.reset()
             self._raised = []
 
-    def status(self) -> dict[str, Any]:
+    def status(self) -> dict[str, object]:
         """Alarms, and the evidence against its line, as plain values.
 
         An alarm's `at` and `since` count the chats that came to be scored; `chat` is the number
         of the one that raised it.
         """
         with self._lock:
-            weighing = self._weighing
+            tracker = self._tracker
             return {
                 "reference": self.reference,
-                "promise": weighing.promise,
-                "weighed": weighing.scored,
-                "without_gamma": weighing.seen - weighing.scored,
-                "evidence": {str(key): value for key, value in weighing.evidence.items()},
-                "line": weighing.threshold,
-                "alarm": weighing.alarm,
+                "promise": tracker.promise,
+                "weighed": tracker.scored,
+                "without_gamma": tracker.seen - tracker.scored,
+                "evidence": {str(key): value for key, value in tracker.evidence.items()},
+                "line": tracker.threshold,
+                "alarm": tracker.alarm,
                 "alarms": list(self._raised),
             }
 
 
-def way_of_measuring(recipe: Recipe, embed: str) -> dict[str, Any]:
-    """What two gammas must have in common to be held against each other."""
-    return _of(recipe.plain(), embed)
+def way_of_measuring(recipe: Recipe, embed: str) -> dict[str, object]:
+    """What two gammas must have in common to be compared."""
+    return _way(recipe.plain(), embed)
 
 
-def quiet_time(path: str | os.PathLike[str], way: dict[str, Any]) -> Floats:
+def quiet_time(path: str | os.PathLike[str], way: Mapping[str, object]) -> Floats:
     """The gammas of a run, or of a gateway's own file of scores, if measured the same `way`."""
     first = next(lines(path), None) or {}
     if first.get("anharmonic") == "llm run":
         run = read_run(path)
-        ways, gammas = [_of(run.header["recipe"], run.header["embed"])], run.values
+        ways, gammas = [_way(run.header["recipe"], run.header["embed"])], run.values
     elif "way" in first:
-        found = list(lines(path))
-        ways = [each.get("way", {}) for each in found]
-        gammas = np.array([each["gamma"][0] for each in found], dtype=float)
+        scores = list(lines(path))
+        ways = [score.get("way", {}) for score in scores]
+        gammas = np.array([score["gamma"][0] for score in scores], dtype=float)
     else:
         raise InputError(f"{path} holds no gammas: give a file of llm score, or of llm serve --out")
     for other in ways:
@@ -128,5 +143,5 @@ def quiet_time(path: str | os.PathLike[str], way: dict[str, Any]) -> Floats:
     return np.asarray(gammas[np.isfinite(gammas)])
 
 
-def _of(recipe: dict[str, Any], embed: str) -> dict[str, Any]:
+def _way(recipe: Mapping[str, object], embed: str) -> dict[str, object]:
     return {**{name: recipe[name] for name in ALIKE}, "embed": embed}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from anharmonic.errors import AnharmonicError, first_line
 from anharmonic.llm.cache import Cache, identity
 from anharmonic.llm.clients.exchange import USUAL_TEMPERATURE
 from anharmonic.llm.dispatch import Usage
-from anharmonic.llm.measuring import measured
+from anharmonic.llm.measuring import measure_prompts
 from anharmonic.llm.recipe import Recipe
 from anharmonic.llm.records import NOTHING, Record
 from anharmonic.llm.types import Answer, Client, Embed, Parameters
@@ -25,7 +25,10 @@ __all__ = ["ChatScore", "Scorer", "last_prompt"]
 
 @dataclass(frozen=True)
 class ChatScore:
-    """What a chat's answer came to; `number` counts chats, so that a score finds its answer."""
+    """The gamma of one chat's answer.
+
+    `number` counts chats, so that a score finds its answer; `problem` says why there is no gamma.
+    """
 
     number: int
     prompt: str
@@ -37,7 +40,7 @@ class ChatScore:
     calls: int
     problem: str | None = None
 
-    def plain(self) -> dict[str, Any]:
+    def plain(self) -> dict[str, object]:
         """As plain values, for a line of JSON."""
         return {
             "number": self.number,
@@ -54,9 +57,19 @@ class ChatScore:
 
 @dataclass
 class Scorer:
-    """Scores a share of the chats; `told` is called with every score, from a thread.
+    """Scores a share of the chats.
 
-    A watch fits there: `told=ChatWatch(gammas).update`.
+    Parameters
+    ----------
+    client, embed, recipe
+        Who answers, what makes answers into vectors, and what is asked about each chat.
+    share
+        Of the chats that are scored.
+    told
+        Called with every score, from a thread; a watch fits there:
+        `told=ChatWatch(gammas).update`.
+    scored
+        How many there were.
     """
 
     client: Client
@@ -78,28 +91,29 @@ class Scorer:
             generator(self.recipe.seed, LanguageStream.CHAT_SHARE, number).random() < self.share
         )
 
-    def score(self, number: int, chat: dict[str, Any], answer: str) -> ChatScore:
-        """Measure one chat; the answer is the one that was given, not asked for again."""
+    def score(self, number: int, chat: Mapping[str, object], answer: str) -> ChatScore:
+        """Measure one chat; the answer is the one that the user got, not asked for again."""
         prompt = last_prompt(chat)
         assert prompt is not None
-        kept = {name: value for name, value in chat.items() if not name.startswith("stream")}
-        parameters = Parameters(_temperature(chat), chat=json.dumps(kept, sort_keys=True))
+        whole = {name: value for name, value in chat.items() if not name.startswith("stream")}
+        parameters = Parameters(_temperature(chat), chat=json.dumps(whole, sort_keys=True))
         recipe = replace(self.recipe, parameters=parameters)
         usage = Usage()
         with Cache(":memory:") as cache:
+            # The original is answered from the cache, by what the user got.
             original = recipe.requests(prompt)[0][0]
             cache.put(identity(self.client.name, original), Answer(answer))
             try:
-                (record,) = measured(
+                (record,) = measure_prompts(
                     *(self.client, [prompt], recipe, self.embed), cache=cache, usage=usage
                 )
                 problem = None
             except AnharmonicError as stopped:
                 record, problem = Record(prompt, Answer(answer)), str(stopped)
             except Exception as stopped:  # anything may come of a server's or an embedder's answer
-                about = f"{type(stopped).__name__}: {first_line(stopped)}"
-                record, problem = Record(prompt, Answer(answer)), about
-        found = ChatScore(
+                reason = f"{type(stopped).__name__}: {first_line(stopped)}"
+                record, problem = Record(prompt, Answer(answer)), reason
+        score = ChatScore(
             number,
             prompt,
             answer,
@@ -113,22 +127,22 @@ class Scorer:
         with self._lock:
             self.scored += 1
             if self.told is not None:
-                self.told(found)
-        return found
+                self.told(score)
+        return score
 
 
-def last_prompt(chat: dict[str, Any]) -> str | None:
+def last_prompt(chat: Mapping[str, Any]) -> str | None:
     """The last user message's text; None where there is none that could be perturbed."""
     try:
-        texts = [each["content"] for each in chat["messages"] if each["role"] == "user"]
+        texts = [message["content"] for message in chat["messages"] if message["role"] == "user"]
     except (KeyError, TypeError):
         return None
     return texts[-1] if texts and isinstance(texts[-1], str) else None
 
 
-def _temperature(chat: dict[str, Any]) -> float:
+def _temperature(chat: Mapping[str, object]) -> float:
     """The temperature that a chat asks for; null is legal and leaves it to the server."""
-    given = chat.get("temperature")
-    if isinstance(given, bool) or not isinstance(given, int | float) or not 0 <= given < 1e6:
+    value = chat.get("temperature")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e6:
         return USUAL_TEMPERATURE
-    return float(given)
+    return float(value)

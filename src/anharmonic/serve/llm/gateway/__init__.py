@@ -1,4 +1,4 @@
-"""A gateway: OpenAI's protocol in and out, unchanged, and gamma on the side."""
+"""A gateway: OpenAI's protocol in and out, unchanged, and gamma in the background."""
 
 from anharmonic.serve.llm.gateway.allowance import Allowance
 from anharmonic.serve.llm.gateway.application import Gateway

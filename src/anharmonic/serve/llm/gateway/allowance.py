@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
-from typing import Any
 
 from anharmonic.errors import SettingsError
 
@@ -19,13 +18,28 @@ def _today() -> date:
 
 @dataclass
 class Allowance:
-    """At most so many `calls`, in all or every day; clients' wishes get a share of them.
+    """The most calls that scoring may make, and what share of them clients may ask for.
 
     All of it happens in one event loop, so nothing needs a lock.
 
-    >>> some = Allowance.read("100 per day", asked=0.5)
-    >>> some.take(40, asked=True), some.take(40, asked=True), some.take(40, asked=False)
-    (True, False, True)
+    Parameters
+    ----------
+    calls
+        The most calls; None is no limit.
+    daily
+        Whether that is per day (UTC), or in all.
+    asked
+        The share that clients may spend by asking for a score.
+    today
+        What gives the day.
+    spent, spent_asked
+        Calls so far, and those of them that clients asked for.
+
+    Examples
+    --------
+    >>> allowance = Allowance.read("100 per day", asked=0.5)
+    >>> [allowance.take(40, asked=True) for _ in range(2)], allowance.take(40, asked=False)
+    ([True, False], True)
     """
 
     calls: int | None = None
@@ -45,11 +59,11 @@ class Allowance:
         """From words: "10000 per day", "10000" in all, or "none" for no limit."""
         if text.strip() == "none":
             return cls(asked=asked)
-        found = re.fullmatch(r"\s*([\d,_]+)(\s+per\s+day)?\s*", text)
-        number = re.sub(r"[,_]", "", found[1]) if found else ""
-        if found is None or not number:
+        match = re.fullmatch(r"\s*([\d,_]+)(\s+per\s+day)?\s*", text)
+        number = re.sub(r"[,_]", "", match[1]) if match else ""
+        if match is None or not number:
             raise SettingsError(f'a budget of {text!r}: write "10000 per day", "10000" or "none"')
-        return cls(int(number), found[2] is not None, asked)
+        return cls(int(number), match[2] is not None, asked)
 
     def take(self, calls: int, asked: bool) -> bool:
         """Set calls aside; False where they are not covered."""
@@ -66,10 +80,10 @@ class Allowance:
         return True
 
     def settle(self, further: int, asked: bool) -> None:
-        """Calls beyond those set aside (retries), or fewer."""
+        """Count calls beyond those set aside (retries), or fewer where `further` is negative."""
         self.spent = max(0, self.spent + further)
         self.spent_asked = max(0, self.spent_asked + further * asked)
 
-    def plain(self) -> dict[str, Any]:
+    def plain(self) -> dict[str, object]:
         """As plain values."""
         return {"calls": self.calls, "daily": self.daily, "spent": self.spent, "asked": self.asked}

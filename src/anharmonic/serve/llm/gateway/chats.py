@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from anharmonic.llm.clients.exchange import meaning
 from anharmonic.llm.types import Answer
@@ -12,21 +13,32 @@ from anharmonic.serve.http.problems import BadRequest
 from anharmonic.serve.llm.gateway.entrance import POSTED
 from anharmonic.serve.llm.scorer import last_prompt
 
-__all__ = ["DONE", "Exchange", "answer_of", "chat_of"]
+__all__ = ["DONE", "Exchange", "Head", "answer_of", "chat_of"]
 
 DONE: Final = b"[DONE]"
+"""The last event of a stream."""
+
+
+class Head(Protocol):
+    """Status and headers of a server's response."""
+
+    @property
+    def status_code(self) -> int: ...
+
+    @property
+    def headers(self) -> Mapping[str, str]: ...
 
 
 @dataclass(frozen=True)
 class Exchange:
-    """One request on its way: where to, with what, and which score its client wishes for."""
+    """A client's request to forward: where to, with what, and which score the client wants."""
 
     method: str
     path: str
     query: bytes
     headers: dict[bytes, bytes]
     body: bytes
-    chat: dict[str, Any] | None
+    chat: Mapping[str, Any] | None
     wish: str
 
     @property
@@ -34,8 +46,8 @@ class Exchange:
         return bool((self.chat or {}).get("stream"))
 
 
-def chat_of(path: str, body: bytes) -> dict[str, Any] | None:
-    """A chat that could be perturbed; anything else in JSON is passed on unread."""
+def chat_of(path: str, body: bytes) -> Mapping[str, object] | None:
+    """A chat that could be perturbed; anything else in JSON is forwarded unread."""
     if path != POSTED[0]:
         return None
     try:
@@ -45,11 +57,12 @@ def chat_of(path: str, body: bytes) -> dict[str, Any] | None:
     return chat if isinstance(chat, dict) and last_prompt(chat) is not None else None
 
 
-def answer_of(response: Any, content: bytes, streamed: bool) -> str | None:
+def answer_of(response: Head, content: bytes, streamed: bool) -> str | None:
     """The text of a response, whole or from its stream of events; None where it has none."""
     if not streamed:
-        found = meaning(response.status_code, response.headers, content, "")
-        return found.text if isinstance(found, Answer) and found.usable else None
+        outcome = meaning(response.status_code, response.headers, content, "")
+        return outcome.text if isinstance(outcome, Answer) and outcome.usable else None
+    # Server-sent events: one "data:" line each, with a piece of the answer.
     parts = []
     for line in content.split(b"\n"):
         data = line.removeprefix(b"data:").strip()

@@ -1,4 +1,4 @@
-"""Who may come in, where to, and how much they may bring."""
+"""Which requests a gateway accepts: Host and Origin headers, tokens, paths."""
 
 from __future__ import annotations
 
@@ -29,11 +29,16 @@ QUERY: Final = re.compile(rb"[!-\"$-~]*")
 
 @dataclass(frozen=True)
 class Entrance:
-    """Lets a request in, or raises `BadRequest`.
+    """Accepts a request, or raises `BadRequest`.
 
-    - `token`: what clients must show, as a bearer token or in the header x-anharmonic-token.
-    - `hosts`: the names that requests may be meant for; None is any, and needs a token.
-    - `paths`: further ones to which clients may post, besides OpenAI's.
+    Parameters
+    ----------
+    token
+        What clients must show, as a bearer token or in the header x-anharmonic-token.
+    hosts
+        Host headers that are accepted; None is any, and needs a token.
+    paths
+        Further paths to which clients may post, besides OpenAI's.
     """
 
     token: str | None = None
@@ -48,9 +53,9 @@ class Entrance:
                 raise SettingsError(f"a path such as /v1/rerank, not {path!r}")
 
     def admit(self, method: str, headers: dict[bytes, bytes]) -> None:
-        """No page of a browser gets in, and with a token nobody without it."""
+        """Reject foreign Host and Origin headers (DNS rebinding), and clients without the token."""
         if self.hosts is not None and not (
-            self._mine(headers.get(b"host", b"")) and self._own_page(headers)
+            self._own_host(headers.get(b"host", b"")) and self._own_page(headers)
         ):
             raise BadRequest("this gateway serves programs on its own machine only", 403)
         if self.token and method != "OPTIONS" and not self.knows_token(headers):
@@ -58,15 +63,16 @@ class Entrance:
 
     def knows_token(self, headers: dict[bytes, bytes]) -> bool:
         """Whether a client has shown the token, in either way."""
-        given = headers.get(TOKEN, b"")
+        shown = headers.get(TOKEN, b"")
         token = (self.token or "").encode()
-        return hmac.compare_digest(given, token) or self.shown_as_bearer(headers)
+        # In constant time, so that answers' times give nothing away.
+        return hmac.compare_digest(shown, token) or self.shown_as_bearer(headers)
 
     def shown_as_bearer(self, headers: dict[bytes, bytes]) -> bool:
         """Whether what looks like a client's own key is this gateway's token."""
         scheme, _, value = headers.get(b"authorization", b"").partition(b" ")
-        given = value.strip() if scheme.lower() == b"bearer" else b""
-        return bool(self.token) and hmac.compare_digest(given, (self.token or "").encode())
+        shown = value.strip() if scheme.lower() == b"bearer" else b""
+        return bool(self.token) and hmac.compare_digest(shown, (self.token or "").encode())
 
     def route(self, method: str, raw: bytes, query: bytes) -> str:
         """The path to ask for at the server behind, if clients may ask for it."""
@@ -85,13 +91,13 @@ class Entrance:
         origin = headers.get(b"origin")
         if origin is not None:
             try:
-                return self._mine(urlsplit(origin.decode("latin-1")).netloc.encode("latin-1"))
+                return self._own_host(urlsplit(origin.decode("latin-1")).netloc.encode("latin-1"))
             except ValueError:
                 return False
         return headers.get(b"sec-fetch-site", b"none") in (b"none", b"same-origin")
 
-    def _mine(self, host: bytes) -> bool:
-        """Whether a request was meant for this machine: a name that leads here is not enough."""
+    def _own_host(self, host: bytes) -> bool:
+        """Whether a Host is one of `hosts`: a foreign name that resolves to this machine is not."""
         return is_one_of(host.decode("latin-1"), self.hosts or ())
 
 

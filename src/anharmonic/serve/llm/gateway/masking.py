@@ -28,11 +28,12 @@ class Mask:
 
     def __init__(self, key: str) -> None:
         secret = len(key) >= SHORTEST and key not in PLACEHOLDERS
-        self._forms = sorted(_forms(key), key=len, reverse=True) if secret else []
-        self._found = re.compile(b"|".join(map(re.escape, self._forms)) or b"(?!)")
+        # Longest first: of two that begin alike a regular expression takes the first.
+        self._spellings = sorted(_spellings(key), key=len, reverse=True) if secret else []
+        self._pattern = re.compile(b"|".join(map(re.escape, self._spellings)) or b"(?!)")
 
     def __call__(self, data: bytes) -> bytes:
-        return self._found.sub(lambda found: b"*" * len(found[0]), data)
+        return self._pattern.sub(lambda match: b"*" * len(match[0]), data)
 
     def text(self, text: str) -> str:
         """The same for text."""
@@ -44,23 +45,25 @@ class Mask:
         held = b""
         async for piece in source:
             masked = self(held + piece)
-            cut = len(masked) - self._begun(masked)
+            cut = len(masked) - self._unfinished(masked)
             held = masked[cut:]
             if cut:
                 yield masked[:cut]
         if held:
             yield held
 
-    def _begun(self, data: bytes) -> int:
-        """How many bytes at the end begin a key."""
-        longest = min(len(data), len(self._forms[0]) - 1) if self._forms else 0
+    def _unfinished(self, data: bytes) -> int:
+        """How many bytes at the end may be a key's beginning."""
+        longest = min(len(data), len(self._spellings[0]) - 1) if self._spellings else 0
         for size in range(longest, 0, -1):
-            if any(form.startswith(data[-size:]) for form in self._forms if len(form) > size):
+            end = data[-size:]
+            if any(text.startswith(end) for text in self._spellings if len(text) > size):
                 return size
         return 0
 
 
-def _forms(key: str) -> set[bytes]:
+def _spellings(key: str) -> set[bytes]:
+    """A key as it is, and as JSON, URLs and HTML escape it."""
     escaped = json.dumps(key)[1:-1]
     texts = {
         key,

@@ -16,10 +16,17 @@ Verdict = Literal["passed", "flagged", "withheld", "unscored"]
 
 @dataclass(frozen=True)
 class Policy:
-    """Above `flag` an answer is marked, above `withhold` it is kept back; None for never.
+    """What becomes of an answer by its gamma; one without is forwarded and marked as unscored.
 
-    An answer without a gamma is passed on, and marked as unscored.
+    Parameters
+    ----------
+    flag
+        The gamma above which an answer is marked; None for never.
+    withhold
+        The gamma above which a refusal is sent instead; None for never.
 
+    Examples
+    --------
     >>> Policy(flag=0.2, withhold=0.5).verdict(Estimate(0.3, 0.02))
     'flagged'
     """
@@ -28,7 +35,7 @@ class Policy:
     withhold: float | None = None
 
     def __post_init__(self) -> None:
-        if any(each is not None and not each >= 0 for each in (self.flag, self.withhold)):
+        if any(limit is not None and not limit >= 0 for limit in (self.flag, self.withhold)):
             raise SettingsError("a policy's limits are gammas, from 0 on")
 
     def __bool__(self) -> bool:
@@ -45,13 +52,13 @@ class Policy:
 def withheld(content: bytes, gamma: Estimate, policy: Policy) -> bytes:
     """The chat completion as a refusal, in the words that clients of OpenAI know."""
     why = f"withheld by the gateway: gamma {gamma} is above {policy.withhold:g}"
-    whole = json.loads(content)
+    completion = json.loads(content)
     choices = [
         {
-            "index": at,
+            "index": number,
             "message": {"role": "assistant", "content": None, "refusal": why},
             "finish_reason": "content_filter",
         }
-        for at in range(len(whole["choices"]))
+        for number in range(len(completion["choices"]))
     ]
-    return json.dumps({**whole, "choices": choices}).encode()
+    return json.dumps({**completion, "choices": choices}).encode()

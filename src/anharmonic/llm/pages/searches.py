@@ -6,7 +6,6 @@ import os
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 from anharmonic._core.printable import shortened
 from anharmonic.llm.differences import differences
@@ -20,7 +19,7 @@ def write_searches(
     path: str | os.PathLike[str], searches: Sequence[PromptSearch], command: str | None = None
 ) -> Path:
     """Write searches from one prompt, side by side, and return the page's path."""
-    best = max(searches, key=lambda each: each.steps[-1].fresh.value)
+    best = max(searches, key=lambda path: path.steps[-1].fresh.value)
     settings = searches[0].settings
     start = searches[0].steps[0]
     return write_page(
@@ -35,31 +34,33 @@ def write_searches(
         model=settings.model,
         count=settings.count,
         perturb=settings.perturb,
-        ways=[_way(each) for each in searches],
+        ways=[_way(path) for path in searches],
         command=None if command is None else shortened(command, 2000),
     )
 
 
-def _way(found: PromptSearch) -> dict[str, Any]:
-    first, last = found.steps[0], found.steps[-1]
+def _way(path: PromptSearch) -> dict[str, object]:
+    first, last = path.steps[0], path.steps[-1]
     shown = [_step(0, first, first, first)]
     shown += [
         _step(number, before, step, first)
-        for number, (before, step) in enumerate(pairwise(found.steps), 1)
+        for number, (before, step) in enumerate(pairwise(path.steps), 1)
     ]
     return {
-        "name": found.way,
-        "words": WAYS[found.way],
+        "name": path.way,
+        "words": WAYS[path.way],
         "start": first.fresh,
         "chosen": last.gamma,
         "fresh": last.fresh,
-        "candidates": f"{found.candidates:,}",
-        "calls": f"{found.calls:,}",
+        "candidates": f"{path.candidates:,}",
+        "calls": f"{path.calls:,}",
         "steps": shown,
     }
 
 
-def _step(number: int, before: SearchStep, step: SearchStep, first: SearchStep) -> dict[str, Any]:
+def _step(
+    number: int, before: SearchStep, step: SearchStep, first: SearchStep
+) -> dict[str, object]:
     return {
         "number": number,
         "gamma": step.gamma,
