@@ -42,7 +42,7 @@ def by_faiss(values: NDArray[np.float32]) -> NDArray[np.int64]:
 
 def by_us(values: NDArray[np.float32]) -> NDArray[np.int64]:
     """The search that `spade` chooses by itself."""
-    return np.asarray(spectral.neighbours(values, NEIGHBOURS))
+    return np.asarray(spectral.neighbours(values, NEIGHBOURS))  # type: ignore[arg-type]
 
 
 def seconds(search: Callable[[NDArray[np.float32]], object], values: NDArray[np.float32]) -> float:
