@@ -62,7 +62,7 @@ def main() -> None:
         us, them = (statistics.median(column) for column in zip(*pairs, strict=True))
         print(
             f"{rows:,} × {features}: ours {us:.2f} s, faiss {them:.2f} s, "
-            f"faiss takes {them / us:.2f} times ours; {same / NEIGHBOURS:.4f} of the neighbours are the same"
+            f"faiss takes {them / us:.2f} times ours; {same / NEIGHBOURS:.4f} of neighbours agree"
         )
 
 
