@@ -13,13 +13,22 @@ import numpy as np
 from anharmonic.monitor.alarms import Key
 
 
+class AllColumns:
+    """Every column moves, whatever the reference has."""
+
+    def __contains__(self, name: str) -> bool:
+        return True
+
+
 class StandIn:
     """Scores are the first feature; evidence is their sum; the model can be made to hang."""
 
     threshold = rate = 100.0
-    score, seed, segment, queries_a_row = 1.0, 0, None, 17
+    score, seed, segment, queries_per_row = 1.0, 0, None, 17
     watch = ("gamma",)
     promise = "one among a hundred"
+    settings = SimpleNamespace(plain=dict)
+    scorer = SimpleNamespace(columns=AllColumns(), output=None, bounds=None, reduction=None)
     reference: dict[str, Any] = {"gamma": np.linspace(0.0, 2.0, 50)}  # noqa: RUF012
 
     def __init__(self) -> None:
@@ -40,7 +49,7 @@ class StandIn:
     def alarm(self) -> bool:
         return self.total >= self.threshold
 
-    def measured(self, points: Any) -> dict[str, Any]:
+    def measure(self, points: Any) -> dict[str, Any]:
         self.asking = len(points)
         assert self.free.wait(60)
         values = np.asarray(points, dtype=float)[:, 0]

@@ -191,7 +191,7 @@ def test_a_tables_columns_have_names_and_text(tmp_path: Path) -> None:
     reference = pd.DataFrame({"size": [1.0, 2.0], "count": [1, 2], "colour": ["red", "blue"]})
     with running(str(tmp_path / "m.db"), reference=reference) as here:
         # The stand-in reads the first column of what it is given.
-        here.monitor.measured = lambda points: {"gamma": points["size"].to_numpy()}
+        here.monitor.measure = lambda points: {"gamma": points["size"].to_numpy()}
         rows = [{"colour": "red", "size": 2, "count": 3}]
         assert here.observe(rows, ids=["n"]).json()["scores"] == [2.0]
         expected = {"size": 2.0, "count": 3.0, "colour": "red"}

@@ -107,16 +107,16 @@ def test_a_point_the_model_cannot_take_is_not_to_be_sent_again(tmp_path: Path) -
 
 @pytest.mark.finding("security A15: sys.exit")
 def test_a_model_that_calls_exit_does_not_end_the_service(service: Running) -> None:
-    measured = service.monitor.measured
+    measured = service.monitor.measure
 
     def leaving(points: Any) -> Any:
         raise SystemExit("bye")
 
-    service.monitor.measured = leaving
+    service.monitor.measure = leaving
     answer = service.observe([[1.0, 0, 0]])
     assert (answer.status_code, "bye" in answer.text) == (503, False)
     assert service.http.get("/livez").status_code == 200
     assert service.http.get("/readyz").json() == {"ready": False, "model": False, "store": True}
-    service.monitor.measured = measured
+    service.monitor.measure = measured
     assert service.observe([[1.0, 0, 0]]).status_code == 200
     assert service.http.get("/readyz").status_code == 200

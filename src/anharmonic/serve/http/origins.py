@@ -44,7 +44,7 @@ def is_local_host(host: str, *others: str) -> bool:
 
     A page can point a name of its own here; its requests then carry that name.
 
-    >>> is_local_host("localhost:8000"), is_local_host("[::1]"), local_host("evil.test:8000")
+    >>> is_local_host("localhost:8000"), is_local_host("[::1]"), is_local_host("evil.test:8000")
     (True, True, False)
     >>> is_local_host("127.0.0.1:80@evil.test")
     False

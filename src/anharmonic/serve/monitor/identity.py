@@ -55,8 +55,7 @@ def mark(monitor: Any, reference: Any) -> bytes:
 def about(monitor: Any, reference: Any) -> dict[str, Any]:
     """All of it as plain values."""
     values = np.ascontiguousarray(to_numpy64(as_region(reference).values))
-    told = monitor.settings.plain() if hasattr(monitor, "settings") else {}
-    sight = getattr(monitor, "sight", None)
+    told, scorer = monitor.settings.plain(), monitor.scorer
     segment = monitor.segment
     plain = {
         "rate": monitor.rate,
@@ -66,8 +65,8 @@ def about(monitor: Any, reference: Any) -> dict[str, Any]:
         "reference": hashlib.blake2b(values.tobytes(), digest_size=16).hexdigest(),
         "score": monitor.score,
         **{name: told[name] for name in SETTINGS if name in told},
-        **{name: repr(getattr(sight, name, None)) for name in ("output", "bounds")},
-        "reduction": _named(getattr(sight, "reduction", None)),
+        **{name: repr(getattr(scorer, name)) for name in ("output", "bounds")},
+        "reduction": _named(scorer.reduction),
         "scores": {name: _few(scores).tolist() for name, scores in monitor.reference.items()},
     }
     found: dict[str, Any] = json.loads(json.dumps(plain))

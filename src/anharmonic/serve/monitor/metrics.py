@@ -83,7 +83,7 @@ class Metrics:
             else:
                 self.scores.labels(**self._labels, segment=segment).observe(score)
         self.skip("sampling", unscored - outcome.missing)
-        self.queries.inc((len(outcome.fresh) - unscored) * self.watch.monitor.queries_a_row)
+        self.queries.inc((len(outcome.fresh) - unscored) * self.watch.monitor.queries_per_row)
         for alarm in outcome.alarms:
             self.alarms.labels(**self._labels, segment=self._place(alarm.segment)).inc()
         self.alarming.set(float(outcome.alarm))

@@ -131,7 +131,7 @@ class StoredMonitor:
         """Scores of the events, NaN where the allowance does not reach."""
         rows = self._arrived + np.arange(len(events))
         self._arrived += len(events)
-        allowed = self._allowance.allowed(rows, max(1, self.monitor.queries_a_row))
+        allowed = self._allowance.allowed(rows, max(1, self.monitor.queries_per_row))
         chosen = np.flatnonzero(allowed & ~np.array([self._lacks(each) for each in events]))
         scores = {name: np.full(len(events), np.nan) for name in self.monitor.watch}
         if len(chosen):
@@ -266,7 +266,7 @@ class StoredMonitor:
 
 def _moving(monitor: Any, row_schema: RowSchema) -> list[int]:
     """Places of the columns that the model is moved along."""
-    names = getattr(getattr(monitor, "sight", None), "columns", row_schema.columns)
+    names = monitor.scorer.columns
     return [place for place, name in enumerate(row_schema.columns) if name in names]
 
 
