@@ -33,7 +33,7 @@ def test_only_a_number_that_the_model_is_moved_along_must_be_there(tmp_path: Pat
     monitor = stored(tmp_path / "m.db")
     rows = [[0.1, 0.2], [0.1, None], [None, 0.2]]
     events = [Event(str(row), values, 1.0) for row, values in enumerate(rows)]
-    outcome = monitor.settle(events, monitor.measure(events))
+    outcome = monitor.commit(events, monitor.measure(events))
     assert np.isfinite(outcome.scores).tolist() == [True, True, False]
     assert outcome.missing == 1
     monitor.store.close()
@@ -42,8 +42,8 @@ def test_only_a_number_that_the_model_is_moved_along_must_be_there(tmp_path: Pat
 def test_the_store_remembers_bounds_and_costs(tmp_path: Path) -> None:
     monitor = stored(tmp_path / "m.db", bounds=(-9.0, 9.0))
     events = [Event("a", [0.1, 0.2], 1.0)]
-    monitor.settle(events, monitor.measure(events))
-    about = json.loads(str(monitor.store.kept("m@1").about))
+    monitor.commit(events, monitor.measure(events))
+    about = json.loads(str(monitor.store.read_state("m@1").about))
     assert about["bounds"] == "(-9.0, 9.0)"
     assert about["queries_a_row"] == monitor.monitor.queries_per_row
     monitor.store.close()

@@ -46,7 +46,7 @@ def together(here: Running, several: list[dict[str, Any]]) -> list[Any]:
 @pytest.mark.finding("security A4")
 def test_a_value_the_store_cannot_keep_fails_its_own_request_only(address: str) -> None:
     with running(address) as here:
-        store = here.service.watch.store
+        store = here.service.stored_monitor.store
         append = store.append
 
         def picky(batch: Any) -> None:
@@ -55,7 +55,7 @@ def test_a_value_the_store_cannot_keep_fails_its_own_request_only(address: str) 
             append(batch)
 
         def guarded(batch: Any) -> None:
-            with store.answering():
+            with store.translate_errors():
                 picky(batch)
 
         store.append = guarded  # type: ignore[method-assign]
@@ -72,9 +72,9 @@ def test_a_value_the_store_cannot_keep_fails_its_own_request_only(address: str) 
 def test_postgres_itself_says_what_it_cannot_keep(postgres: Any) -> None:
     with running(postgres.database("picky")) as here:
         events = [Event("a", [1.0, 0.0, 0.0], 1.0, "x\x00y")]
-        future = here.service.watch
+        future = here.service.stored_monitor
         with pytest.raises(Exception, match="cannot keep a value"):
-            future.settle(events, {"gamma": np.array([1.0])})
+            future.commit(events, {"gamma": np.array([1.0])})
         assert here.observe([[1.0, 0, 0]]).status_code == 200
 
 

@@ -65,10 +65,10 @@ def test_a_page_destroyed_while_it_runs_is_seen(tmp_path: Path) -> None:
     from sqlalchemy import exc
 
     with running(str(tmp_path / "m.db"), limits=OFTEN) as here:
-        reading = here.service.live.reading
+        reading = here.service.snapshots.queries
 
         def torn(query: Any) -> Any:
-            with reading.store.answering():
+            with reading.store.translate_errors():
                 raise exc.DatabaseError("select", {}, Exception("disk image is malformed"))
 
         reading._rows = torn  # type: ignore[method-assign]
