@@ -79,7 +79,7 @@ IMAGES = Study(
     "Which decisions about images last: from saved measurements, or on 20 photos in minutes.",
 )
 
-Seed = Annotated[int, typer.Option(min=0)]
+Seed = Annotated[int, typer.Option(min=0, help="Of all that is random.")]
 Out = Annotated[Path | None, typer.Option(help="Write the page as Markdown into this folder.")]
 
 reproduce = typer.Typer(

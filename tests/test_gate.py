@@ -10,6 +10,7 @@ import pytest
 from scipy.stats import binom
 
 import anharmonic as ah
+from anharmonic._core.settings import Settings
 from anharmonic.errors import SettingsError
 from anharmonic.gate import below, no_worse, same_points
 from anharmonic.measures.remeasure import arguments_of, measured_like
@@ -42,7 +43,7 @@ def drawn(truth, noise, turns, random, columns=1, tails=None):
     values = np.linalg.norm(mean, axis=1)
     spread = ((draws - mean[:, None]) ** 2).sum(axis=(1, 2)) / (turns * (turns - 1))
     many = np.full(len(truth), turns)
-    known = {"kind": "value", "reduction": "norm", "radius": 0.1, "scale": [1.0], "columns": ["0"]}
+    known = Settings.record(kind="value", reduction="norm", radius=0.1, scale=[1.0], columns=["0"])
     signed = mean[:, 0] if columns == 1 else mean
     return ah.Scores(
         "gamma", values, np.sqrt(spread), values**2 - spread, signed, signed, many, 1, known

@@ -343,7 +343,7 @@ def test_a_table_with_text_and_names():
     named = ah.as_model(model, classes=None)
     table = data.data.assign(place=pd.Series(["here"] * 150))
     found = ah.adversarial_search(named, table, radius=0.3, output="logit", steps=40)
-    assert found.settings.columns == data.feature_names
+    assert list(found.settings.columns) == data.feature_names
     assert found.rate.value > 0.9
     plain = ah.adversarial_search(fitted, data.data, radius=0.3, output="probability", steps=40)
     assert set(plain.to_frame("pandas")["label"]) == set(data.target_names)

@@ -33,6 +33,7 @@ from .models import as_model as as_model
 from .monitor import Monitor as Monitor
 from .report import card as card
 from .report import tracking as tracking
+from .report.loading import load as load
 from .scores import Scores as Scores
 
 __version__: str

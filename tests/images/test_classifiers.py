@@ -89,7 +89,7 @@ def test_a_saved_transformers_model_knows_its_classes_and_preprocessing(folders,
     labels = asked(GREY.numpy())
     assert labels.shape == (3,)
     scores = ah.gamma(model, GREY.numpy(), radius=5.0, scale=None)
-    assert scores.settings.classes == ["cat", "dog", "eel"]
+    assert list(scores.settings.classes) == ["cat", "dog", "eel"]
     assert scores.settings.dimension == 600
     assert scores.mean > 0
     assert not model.network.training

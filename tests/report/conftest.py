@@ -13,6 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import anharmonic as ah
+from anharmonic._core.settings import Settings
 from anharmonic.measures.explain import worst_contributions
 
 
@@ -83,7 +84,7 @@ def many_scores(count: int, seed: int) -> ah.Scores:
     """Scores of as many points, without a model."""
     random = np.random.default_rng(seed)
     values = np.abs(random.normal(size=count)) * 0.01 * (1 + seed)
-    settings = {"model": str(seed), "kind": "value", "radius": 0.1, "seed": 0, "points": count}
+    settings = Settings.record(model=str(seed), kind="value", radius=0.1, seed=0, points=count)
     return ah.Scores(
         metric="gamma",
         values=values,

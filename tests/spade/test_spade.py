@@ -137,7 +137,7 @@ def test_a_model_is_asked_once_a_point(scores):
 def test_tables_images_and_single_outputs():
     frame = pd.DataFrame(INPUTS, columns=list("abcdef")).assign(kind="x")
     told = ah.spade(frame, OUTPUTS[:, 0], scale="auto", blocks=0)
-    assert told.settings.still == ["kind"]
+    assert list(told.settings.still) == ["kind"]
     scaled = ah.spade(INPUTS / INPUTS.std(axis=0), OUTPUTS[:, 0], blocks=0)
     np.testing.assert_allclose(told.eigenvalues, scaled.eigenvalues, rtol=1e-9)
     images = ah.spade(INPUTS.reshape(300, 2, 3), OUTPUTS, blocks=0)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -141,6 +142,20 @@ class Settings:
             **{name: names[name] for name in dropped if name in names},
             recorded=tuple(name for name in self.recorded if name not in dropped),
         )
+
+    def __getitem__(self, name: str) -> Any:
+        """A fact by its name, as settings of 0.1.0 had it; attributes are the way now."""
+        warnings.warn(
+            f'settings["{name}"] is the way of 0.1.0: write settings.{name}, or '
+            "settings.plain() for all of them",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        return self.plain()[name]
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The same, and `default` where it was not recorded."""
+        return self[name] if name in self.recorded else default
 
     def as_kind(self, kind: type[Other]) -> Other:
         """These settings as those of one kind of measure, which they must be."""

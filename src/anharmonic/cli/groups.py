@@ -167,7 +167,12 @@ class ModelsOptions:
 class TableOptions:
     """Rows in a file, and the columns that are read."""
 
-    data: Annotated[Path | None, typer.Option(help="Points: .csv, .parquet, .npy or .npz.")] = None
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            help="Points: .csv, .parquet, .npy or .npz. Needed wherever a model is asked."
+        ),
+    ] = None
     columns: Annotated[str | None, typer.Option(help="Columns to read, with commas.")] = None
     drop: Annotated[str | None, typer.Option(help="Columns to leave out, such as the label.")] = (
         None

@@ -1,7 +1,7 @@
 """A model watched in production, without labels: streaming scores, alarms with a stated rate.
 
-`Monitor` scores a stream and weighs the evidence of a change; `Evidence` is its detector, for
-any stream of numbers; `river` brings detectors of river's behind the same seam.
+`Monitor` scores a stream and keeps the evidence of a change; `Evidence` is its detector, for
+any stream of numbers; `river` makes detectors of river's, which a monitor takes in its place.
 """
 
 from anharmonic.monitor.alarms import Alarm, Key, Observation

@@ -1,10 +1,10 @@
-"""What a monitor says: alarms, and what it made of some rows."""
+"""What a monitor says: alarms, and what it found in a batch of rows."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import asdict, dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,11 +12,38 @@ from anharmonic._core import tables
 from anharmonic._core.protocols import Floats, Integers
 from anharmonic.errors import SettingsError
 
-__all__ = ["Alarm", "Key", "Observation", "points_per_alarm"]
+__all__ = ["DIRECTION_WORDS", "Alarm", "Key", "Observation", "direction_word", "points_per_alarm"]
+
+DIRECTION_WORDS = {"up": "rose", "down": "fell"}
+"""What a watched value did, by the direction of its alarm: the one table of these words."""
+
+
+def direction_word(direction: str) -> str:
+    """What a watched value did; a detector of somebody else's does not say which way.
+
+    >>> direction_word("up"), direction_word("either")
+    ('rose', 'changed')
+    """
+    return DIRECTION_WORDS.get(direction, "changed")
 
 
 class Key(NamedTuple):
-    """What evidence is about: what is watched, in which segment (None: all), which way."""
+    """What evidence is about.
+
+    Parameters
+    ----------
+    watched
+        The name of what is watched, such as "gamma".
+    segment
+        The segment of the traffic, None for all of it.
+    direction
+        "up" or "down"; "either" with a detector that does not say.
+
+    Examples
+    --------
+    >>> str(Key("gamma", "north", "up"))
+    'gamma up in north'
+    """
 
     watched: str
     segment: str | None
@@ -29,7 +56,26 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True)
 class Alarm:
-    """Evidence that reached its line: at which row, and since which row it seems to be so."""
+    """Evidence that reached its line.
+
+    Parameters
+    ----------
+    watched, segment, direction
+        What the evidence is about: see `Key`.
+    at
+        The row, counted from the stream's first, that raised the alarm.
+    since
+        The row since which it seems to be so.
+    log_evidence, threshold
+        The logarithm of the evidence, and of the line that it reached.
+    remark
+        What else to know: that no rate of false alarms is promised, what the cause looks like.
+
+    Examples
+    --------
+    >>> print(Alarm("gamma", None, "up", at=426, since=387, log_evidence=11.9, threshold=11.5))
+    gamma rose: seen at row 426, since about 387
+    """
 
     watched: str
     segment: str | None
@@ -39,32 +85,43 @@ class Alarm:
     log_evidence: float
     threshold: float
     remark: str = ""
-    """What else to know: that no rate of false alarms is promised, what the cause looks like."""
 
     @property
     def key(self) -> Key:
         return Key(self.watched, self.segment, self.direction)
 
-    def plain(self) -> dict[str, Any]:
+    @property
+    def change(self) -> str:
+        """What the watched value did: "rose", "fell" or "changed"."""
+        return direction_word(self.direction)
+
+    def plain(self) -> dict[str, object]:
         """As plain values, ready for JSON."""
         return asdict(self)
 
     def __str__(self) -> str:
-        way = {"up": "rose", "down": "fell"}.get(self.direction, "changed")
         where = "" if self.segment is None else f" in {self.segment}"
-        seen = f"seen at row {self.at:,}, since about {self.since:,}"
-        return f"{self.watched} {way}{where}: {seen}" + (f" ({self.remark})" if self.remark else "")
+        when = f"seen at row {self.at:,}, since about {self.since:,}"
+        remark = f" ({self.remark})" if self.remark else ""
+        return f"{self.watched} {self.change}{where}: {when}{remark}"
 
 
 @dataclass(frozen=True, repr=False)
 class Observation:
-    """What a monitor made of some rows.
+    """What a monitor found in a batch of rows.
 
-    - `rows` (n,): their numbers in the stream.
-    - `scores`: for each thing watched its values (n,), NaN where a row was not scored.
-    - `evidence`: log evidence after the last row, for each `Key`.
-    - `alarms`: those that these rows raised.
-    - `trace`: log evidence (n,) after each row, for the keys of all traffic (segment None).
+    Parameters
+    ----------
+    rows : (n,)
+        Their numbers in the stream.
+    scores : (n,) each
+        The values of each thing watched, NaN where a row was not scored.
+    evidence
+        Log evidence after the last row, for each `Key`.
+    alarms
+        Those that these rows raised.
+    trace : (n,) each
+        Log evidence after each row, for the keys of all traffic (segment None).
     """
 
     rows: Integers
@@ -87,16 +144,16 @@ class Observation:
         return int(np.isfinite(np.stack([*self.scores.values()])).all(axis=0).sum())
 
     def __repr__(self) -> str:
-        raised = f"{len(self.alarms)} alarms" if self.alarms else "quiet"
-        return f"<observation: {raised}, {self.scored:,} of {len(self):,} rows scored>"
+        alarms = f"{len(self.alarms)} alarms" if self.alarms else "quiet"
+        return f"<observation: {alarms}, {self.scored:,} of {len(self):,} rows scored>"
 
     def _repr_html_(self) -> str:
         cells: dict[str, object] = {"rows": f"{len(self):,}", "scored": f"{self.scored:,}"}
         for name, values in self.scores.items():
-            known = values[np.isfinite(values)]
-            cells[f"mean {name}"] = f"{known.mean():.4g}" if len(known) else "–"
-        cells |= {f"log evidence, {key}": f"{each:.3g}" for key, each in self.evidence.items()}
-        cells["alarms"] = "; ".join(str(each) for each in self.alarms) or "none"
+            finite = values[np.isfinite(values)]
+            cells[f"mean {name}"] = f"{finite.mean():.4g}" if len(finite) else "–"
+        cells |= {f"log evidence, {key}": f"{log:.3g}" for key, log in self.evidence.items()}
+        cells["alarms"] = "; ".join(str(alarm) for alarm in self.alarms) or "none"
         return tables.facts(cells)
 
 
@@ -107,11 +164,11 @@ def points_per_alarm(text: str | float) -> float:
     (100000.0, 5000.0)
     """
     if isinstance(text, str):
-        found = re.fullmatch(r"\s*([\d.]+)\s*(?:per|in)\s*([\d_,.]+)\s*", text)
-        if not found:
+        match = re.fullmatch(r"\s*([\d.]+)\s*(?:per|in)\s*([\d_,.]+)\s*", text)
+        if not match:
             raise SettingsError(f'false_alarms {text!r}: say "1 per 100000", or 100000')
-        often, among = (float(re.sub("[_,]", "", each)) for each in found.groups())
-        rate = among / often if often else 0.0
+        alarms, points = (float(re.sub("[_,]", "", number)) for number in match.groups())
+        rate = points / alarms if alarms else 0.0
     else:
         rate = float(text)
     if not rate >= 1:

@@ -16,15 +16,25 @@ from anharmonic.errors import SettingsError
 __all__ = ["Allowance"]
 
 SCALE = 1 << 40
+"""Whole numbers below it are drawn and compared with the fraction."""
 
 
 class Allowance:
     """Says which rows are scored.
 
-    `score` is a fraction of the rows, drawn by their numbers so that the same rows are chosen
-    however they are batched; or "5000 queries per second"; or "20% of the time". The two
-    budgets fill up while nothing is scored, up to what one second allows.
+    Parameters
+    ----------
+    score
+        A fraction of the rows, drawn by their numbers so that the same rows are chosen however
+        they are batched; or "5000 queries per second"; or "20% of the time". The two budgets
+        fill up while nothing is scored, up to what one second allows.
+    seed
+        Of the rows that a fraction draws.
+    clock
+        Seconds that go by, for the two budgets.
 
+    Examples
+    --------
     >>> int(Allowance(0.25, seed=1).allowed(np.arange(10_000), 17).sum())
     2522
     """
@@ -33,9 +43,9 @@ class Allowance:
         self, score: float | str, seed: int = 0, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self.score, self.seed, self._clock = score, seed, clock
-        self.kind, self.rate = _parsed(score)
+        self.kind, self.rate = _parse(score)
         self._left, self._last = self.rate, clock()
-        self._seconds_a_row: float | None = None
+        self._seconds_per_row: float | None = None
 
     @property
     def reason(self) -> str:
@@ -48,35 +58,38 @@ class Allowance:
             draw = Draw(self.seed, rows, np.zeros(len(rows), dtype=np.int64), np.empty(0))
             drawn = integers(draw, np.array([71]), SCALE)[:, 0]
             return np.asarray(drawn < self.rate * SCALE)
+        # A token bucket: it fills at `rate` per second and holds what one second brings.
         now = self._clock()
         self._left = min(self.rate, self._left + self.rate * (now - self._last))
         self._last = now
         if self.kind == "queries":
-            most = int(self._left // queries_per_row)
-            self._left -= min(most, len(rows)) * queries_per_row
-        elif self._seconds_a_row is None:
-            most = 1
+            affordable = int(self._left // queries_per_row)
+            self._left -= min(affordable, len(rows)) * queries_per_row
+        elif self._seconds_per_row is None:
+            # Nothing is known yet of what a row takes: one is scored to learn it.
+            affordable = 1
         else:
-            most = max(0, int(self._left // self._seconds_a_row))
-        return np.arange(len(rows)) < most
+            affordable = max(0, int(self._left // self._seconds_per_row))
+        return np.arange(len(rows)) < affordable
 
     def spent(self, rows: int, seconds: float) -> None:
         """Note what scoring some rows took."""
         if rows:
-            self._seconds_a_row = max(seconds / rows, 1e-9)
+            self._seconds_per_row = max(seconds / rows, 1e-9)
             if self.kind == "time":
                 self._left -= seconds
 
 
-def _parsed(score: float | str) -> tuple[str, float]:
+def _parse(score: float | str) -> tuple[str, float]:
+    """The kind of an allowance, and its fraction, queries per second or share of the time."""
     if not isinstance(score, str):
         if not 0 < score <= 1:
             raise SettingsError(f"score={score}: a fraction of the traffic, above 0 and up to 1")
         return "fraction", float(score)
-    if found := re.fullmatch(r"\s*([\d_,.]+)\s*queries\s*(?:per|a)\s*second\s*", score):
-        return "queries", float(re.sub("[_,]", "", found[1]))
-    if found := re.fullmatch(r"\s*([\d.]+)\s*%\s*of the time\s*", score):
-        return "time", float(found[1]) / 100
+    if match := re.fullmatch(r"\s*([\d_,.]+)\s*queries\s*(?:per|a)\s*second\s*", score):
+        return "queries", float(re.sub("[_,]", "", match[1]))
+    if match := re.fullmatch(r"\s*([\d.]+)\s*%\s*of the time\s*", score):
+        return "time", float(match[1]) / 100
     raise SettingsError(
         f'score={score!r}: give a fraction, "5000 queries per second" or "20% of the time"'
     )

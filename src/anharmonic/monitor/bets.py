@@ -24,6 +24,7 @@ from anharmonic.monitor.dependence import FEWEST
 __all__ = ["Bets", "averaged", "fitted_bets"]
 
 SHARES = (0.80, 0.90, 0.97)
+"""The reference's percentiles that a score may exceed."""
 CLIP, REACH = (0.01, 0.95), 2.0
 """Scores are clipped at the first percentile, and twice as far from it as the last is."""
 TIED = 0.5
@@ -33,6 +34,7 @@ PARTS, TIED_PARTS = (0.4, 0.2, 0.2, 0.2), (0.05, 0.75, 0.2)
 RISES, RISE_PARTS = (1.25, 1.5, 3.0), (0.15, 0.7, 0.15)
 """By what factor a mean rises in the cases that the bets are best at, and each bet's part."""
 TIMIDEST, BOLDEST = 0.01, 0.95
+"""The range of λ: below 1, so that no single score loses everything."""
 FEWEST_APART = 5
 """Scores above a tie that must be among those that say what to bet on."""
 
@@ -41,11 +43,20 @@ FEWEST_APART = 5
 class Bets:
     """Rises of a score, bet on: all that is kept of a reference.
 
-    `sign` −1 turns the score round, so that falls are bet on. `clips` (1 or 2, 2) are where the
-    score is clipped: always, and if it is above the tie; `thresholds` what it may exceed,
-    the tie's being the first. Of each value, in the order of clips and thresholds: `bounds`
-    (values,), the largest means that the reference allows, `stakes` (values, rises), the λ,
-    and `weights` (values, rises), which add up to 1.
+    Parameters
+    ----------
+    sign
+        −1 turns the score round, so that falls are bet on.
+    clips : (1 or 2, 2)
+        Where the score is clipped: always, and if it is above the tie.
+    thresholds : (thresholds,)
+        What the score may exceed, the tie's being the first.
+    bounds : (values,)
+        The largest means that the reference allows, in the order of clips and thresholds.
+    stakes : (values, rises)
+        The λ of each value's bets.
+    weights : (values, rises)
+        Each bet's part of the evidence; they add up to 1.
     """
 
     sign: int
@@ -57,19 +68,22 @@ class Bets:
 
     def values(self, scores: Floats) -> Floats:
         """What is bet on, in [0, 1]: scores (n,) to (values, n)."""
-        values = _values(self.sign * scores, self.clips, self.thresholds)
+        values = _values_of(self.sign * scores, self.clips, self.thresholds)
         if len(self.clips) > 1:
-            # A score in the tie says nothing about sizes: its e-value is exactly 1.
+            # Row 1 is the size above the tie, row 2 whether a score is above it. A score in the
+            # tie says nothing about sizes: its y is the bound, so that its e-value is exactly 1.
             values[1, values[2] != (self.sign > 0)] = self.bounds[1]
         return values
 
     def multipliers(self, values: Floats) -> Floats:
         """The e-values (values × rises, n) of averages over blocks (values, n)."""
+        # e = 1 + λ·(y/m − 1); gain (values, n), its product with the stakes (values, rises, n).
         gain = values / self.bounds[:, None] - 1.0
         return (1.0 + gain[:, None, :] * self.stakes[:, :, None]).reshape(-1, values.shape[1])
 
 
-def _values(scores: Floats, clips: Floats, thresholds: Floats) -> Floats:
+def _values_of(scores: Floats, clips: Floats, thresholds: Floats) -> Floats:
+    """Clipped scores, scaled to [0, 1], and exceedances (0 or 1): (clips + thresholds, n)."""
     values = np.empty((len(clips) + len(thresholds), len(scores)))
     for row, (low, high) in zip(values, clips, strict=False):
         # Of a reference that never varies, whatever is above it is a rise.
@@ -91,40 +105,48 @@ def fitted_bets(reference: Floats, sign: int, block: int, error: float, seed: in
             f"a reference of {len(reference)} scores in blocks of {block} is too small to say what "
             f"is usual: give at least {FEWEST * block}"
         )
+    # Sample splitting: with single scores, what clips and thresholds are taken from is kept out
+    # of the bounds.
     order = generator(seed, Stream.BET_ORDER).permutation(len(reference))
     aside = max(len(reference) // 10, min(FEWEST, len(reference) // 2))
-    clips, thresholds = _looked_for(reference[order[:aside]], sign, tie=block == 1)
+    clips, thresholds = _clips_and_thresholds(reference[order[:aside]], sign, tie=block == 1)
     if block > 1:
-        rows = list(averaged(_values(sign * reference, clips, thresholds), block))
+        # Block means need the reference's own order, so all of it is used.
+        rows = list(averaged(_values_of(sign * reference, clips, thresholds), block))
     else:
-        rows = list(_values(sign * reference[order[aside:]], clips, thresholds))
+        rows = list(_values_of(sign * reference[order[aside:]], clips, thresholds))
     parts = np.array(PARTS)
     if len(clips) > 1:
+        # Sizes are learned from the scores above the tie alone: row 1 becomes shorter.
         parts, rows[1] = np.array(TIED_PARTS), rows[1][rows[2] == (sign > 0)]
+    # Bonferroni: the values' errors, each its part, add up to `error`. Exceedances of single
+    # scores are coin tosses, for which Clopper and Pearson's bound is exact.
     bounds = np.array(
         [
             mean_bound(row, part, seed)
-            if place < len(clips) or block > 1
+            if number < len(clips) or block > 1
             else _share_bound(row, part)
-            for place, (row, part) in enumerate(zip(rows, error * parts, strict=True))
+            for number, (row, part) in enumerate(zip(rows, error * parts, strict=True))
         ]
     )
     weights = np.outer(parts, RISE_PARTS)
     return Bets(sign, clips, thresholds, bounds, _stakes(rows, bounds), weights)
 
 
-def _looked_for(scores: Floats, sign: int, *, tie: bool) -> tuple[Floats, Floats]:
+def _clips_and_thresholds(scores: Floats, sign: int, *, tie: bool) -> tuple[Floats, Floats]:
     """Where to clip a score that is turned by `sign`, and the thresholds that it may exceed."""
     lowest = scores.min()
     above = scores[scores > lowest]
     if not tie or len(above) > (1 - TIED) * len(scores) or len(above) < FEWEST_APART:
-        return _ends(sign * scores)[None], np.quantile(sign * scores, SHARES, method="inverted_cdf")
+        thresholds = np.quantile(sign * scores, SHARES, method="inverted_cdf")
+        return _clip_range(sign * scores)[None], thresholds
     # What is turned round exceeds the number next below the tie by being in it.
     edge = lowest if sign > 0 else np.nextafter(-lowest, -np.inf)
-    return np.stack([_ends(sign * scores), _ends(sign * above)]), np.array([edge])
+    return np.stack([_clip_range(sign * scores), _clip_range(sign * above)]), np.array([edge])
 
 
-def _ends(scores: Floats) -> Floats:
+def _clip_range(scores: Floats) -> Floats:
+    """Lowest and highest value that a score is clipped to (winsorising), (2,)."""
     low, high = np.quantile(scores, CLIP)
     return np.array([low, low + REACH * (high - low)])
 
@@ -142,10 +164,13 @@ def _stakes(rows: list[Floats], bounds: Floats) -> Floats:
     is what never varied, so that one surprise is no alarm.
     """
     means, spreads = (
-        np.array([part(row) if len(row) else 0.0 for row in rows]) for part in (np.mean, np.std)
+        np.array([statistic(row) if len(row) else 0.0 for row in rows])
+        for statistic in (np.mean, np.std)
     )
+    # g and v of each value under each rise: (values, rises). A value in [0, 1] has mean ≤ 1.
     gains = np.minimum(np.outer(means, RISES), 1.0) / bounds[:, None] - 1.0
     variances = np.broadcast_to((spreads / bounds)[:, None] ** 2, gains.shape)
+    # Kelly's stake to second order, λ = g/(v + g²).
     stakes = np.divide(gains, variances + gains**2, out=np.zeros_like(gains), where=variances > 0)
     return np.asarray(np.clip(stakes, TIMIDEST, BOLDEST))
 
@@ -155,9 +180,10 @@ def averaged(values: Floats, block: int) -> Floats:
 
     Added one by one, so that the same values give the same bits in any batch.
     """
-    whole = values.shape[1] // block
-    parts = values[:, : whole * block].reshape(len(values), whole, block)
+    blocks = values.shape[1] // block
+    parts = values[:, : blocks * block].reshape(len(values), blocks, block)
+    # numpy's own sum adds in pairs, in an order that depends on the array's shape.
     total = parts[..., 0].copy()
-    for place in range(1, block):
-        total += parts[..., place]
+    for position in range(1, block):
+        total += parts[..., position]
     return np.asarray(total / block)

@@ -19,13 +19,13 @@ __all__ = ["mean_bound"]
 
 STEP, STRIDE, SMALLEST = 0.001, 32, 1e-4
 """Candidates are 0.1% apart, from 1 down to 1e-4; every 32nd is tried first."""
-FIRST = 0.05
-"""Of the error, for the first trial."""
+COARSE_PART = 0.05
+"""Of the error, for the first trial of every 32nd candidate."""
 PIECES = 128
 """How often stakes are set anew."""
-AIM = 1.1
+OVERSHOOT = 1.1
 """How far beyond the goal a bet plays: what aims at it exactly ends just short of it."""
-MOST = 0.98
+LARGEST_STAKE = 0.98
 """Of the largest stake that cannot lose everything."""
 
 
@@ -43,22 +43,25 @@ def mean_bound(values: Floats, error: float, seed: int = 0) -> float:
     if not len(values):
         return 1.0
     values = generator(seed, Stream.BOUND_HALVES).permutation(values)
+    # Candidate k is (1 − STEP)^k; below the sample mean none can be refuted.
     lowest = int(np.log(max(float(values.mean()), SMALLEST)) / np.log1p(-STEP))
-    far = np.arange(0, lowest + 1, STRIDE)
-    begun = far[_refuted(values, far, FIRST * error)]
-    near = np.arange(begun, lowest + 1)
-    return float((1 - STEP) ** near[_refuted(values, near, (1 - FIRST) * error)])
+    coarse = np.arange(0, lowest + 1, STRIDE)
+    first = coarse[_last_refuted(values, coarse, COARSE_PART * error)]
+    # From the last that the coarse trial refuted on, every candidate, with the rest of the error.
+    fine = np.arange(first, lowest + 1)
+    return float((1 - STEP) ** fine[_last_refuted(values, fine, (1 - COARSE_PART) * error)])
 
 
-def _refuted(values: Floats, places: Integers, error: float) -> int:
-    """Up to which of the candidates (1 − STEP)^place every one is refuted; that of 1 counts."""
-    capital = _highest(values, np.power(1 - STEP, places, dtype=np.float64), error)
+def _last_refuted(values: Floats, exponents: Integers, error: float) -> int:
+    """Up to which of the candidates (1 − STEP)^exponent all are refuted, the first taken as so."""
+    capital = _highest_capital(values, np.power(1 - STEP, exponents, dtype=np.float64), error)
+    # Ville's inequality: a fair bet's capital ever reaches 1/error with chance error at most.
     standing = np.flatnonzero(capital[1:] < -np.log(error))
-    return int(standing[0]) if len(standing) else len(places) - 1
+    return int(standing[0]) if len(standing) else len(exponents) - 1
 
 
-def _highest(values: Floats, candidates: Floats, error: float) -> Floats:
-    """The highest log capital, on its way, of a bet against each candidate.
+def _highest_capital(values: Floats, candidates: Floats, error: float) -> Floats:
+    """The highest log capital (candidates,), on its way, of a bet against each candidate.
 
     The stake is the one by which Brownian motion most likely reaches 1/error just in time
     (Browne, 1999): the normal quantile of the chance that is left. For many values the bound is
@@ -66,16 +69,22 @@ def _highest(values: Floats, candidates: Floats, error: float) -> Floats:
     earlier values only.
     """
     count = np.arange(1, len(values) + 1)
+    # Running mean and variance, shrunk towards 1/2 and 1/4 as if one value had come before.
     mean = (0.5 + np.cumsum(values)) / (count + 1)
-    spread = (0.25 + np.cumsum((values - mean) ** 2)) / (count + 1)
-    before = np.concatenate(([0.25], spread[:-1]))
+    variance = (0.25 + np.cumsum((values - mean) ** 2)) / (count + 1)
+    # Predictable: the variance before each value, (values,).
+    before = np.concatenate(([0.25], variance[:-1]))
     capital = highest = np.zeros(len(candidates))
     edges = np.unique(np.linspace(0, len(values), PIECES + 1).astype(int))
     for start, stop in pairwise(edges):
-        chance = np.minimum(capital + np.log(error / AIM), -1e-9)
+        # Log of the chance p that is left to reach the goal: capital · error, below 1.
+        chance = np.minimum(capital + np.log(error / OVERSHOOT), -1e-9)
+        # Browne's stake φ(Φ⁻¹(p))/p / √(variance · values left), (candidates,).
         pull = np.exp(-(ndtri_exp(chance) ** 2) / 2 - chance) / np.sqrt(2 * np.pi)
         stakes = pull / np.sqrt(before[start] * (len(values) - start))
-        safe = np.minimum(stakes, MOST / np.maximum(1 - candidates, 1e-12))
+        # At most what keeps 1 + λ·(m − y) positive for every y ≤ 1.
+        safe = np.minimum(stakes, LARGEST_STAKE / np.maximum(1 - candidates, 1e-12))
+        # Capital multiplies by 1 + λ·(m − y) with each value: (values of the piece, candidates).
         gains = np.log1p(safe * (candidates - values[start:stop, None]))
         path = capital + np.cumsum(gains, axis=0)
         capital, highest = path[-1], np.maximum(highest, path.max(axis=0))

@@ -19,9 +19,10 @@ from anharmonic.monitor.bets import Bets, averaged, fitted_bets
 from anharmonic.monitor.dependence import FEWEST, dependence_of, why_no_promise
 from anharmonic.monitor.shiryaev_roberts import Sums, added, no_sums
 
-__all__ = ["DIRECTIONS", "Evidence", "Raised", "State"]
+__all__ = ["DIRECTIONS", "Crossing", "Evidence", "State"]
 
 DIRECTIONS = {"up": 1, "down": -1}
+"""The sign by which a score is turned, so that what is looked for is a rise."""
 ALLOWED = {"up": 0.75, "down": 0.25}
 """Each direction's share of the false alarms: a rise is what is looked for first."""
 CHUNK = 1024
@@ -30,7 +31,7 @@ HEADROOM = 1e6
 """How far beyond its alarm line the evidence may grow: then it can still fall again in time."""
 
 
-class Raised(NamedTuple):
+class Crossing(NamedTuple):
     """A direction whose evidence reached the line: where, and since when it seems."""
 
     direction: str
@@ -56,18 +57,38 @@ class State(NamedTuple):
 class Evidence:
     """Watches a stream of numbers for a rise or a fall against a reference.
 
-    `rate` is the number of scores among which one false alarm is allowed, for all directions
-    together; `confidence` is that of all bounds of all directions together. `block` scores are
-    averaged before each bet; "auto" takes it from the reference's own order. Where that order shows
-    that scores depend on each other over more than the reference can speak for, no rate can be
-    promised: that is an error, or with `promise=False` words in `unpromised`, None otherwise.
+    Parameters
+    ----------
+    reference : (n,)
+        Scores from a quiet time, in their own order.
+    rate
+        The number of scores among which one false alarm is allowed, for all directions together.
+    directions
+        "up", "down" or both.
+    block
+        Scores averaged before each bet; "auto" takes it from the reference's own order.
+    confidence
+        Of all bounds of all directions together.
+    promise
+        Where the reference's order shows that scores depend on each other over more than it can
+        speak for, no rate can be promised: that is an error, or with False words in `unpromised`,
+        which is None otherwise.
+    seed
+        Of all that is random.
 
+    Examples
+    --------
     >>> random = np.random.default_rng(0)
     >>> watch = Evidence(random.exponential(size=5000), rate=100_000)
     >>> any(watch.update(score) for score in random.exponential(size=5000))
     False
     >>> any(watch.update(1.5 * score) for score in random.exponential(size=1000))
     True
+
+    References
+    ----------
+    Shin, Ramdas and Rinaldo, "E-detectors: a nonparametric framework for sequential change
+    detection" (2023), https://arxiv.org/abs/2203.03532
     """
 
     def __init__(
@@ -81,35 +102,39 @@ class Evidence:
         promise: bool = True,
         seed: int = 0,
     ) -> None:
-        known = np.asarray(reference, dtype=np.float64)
-        if not np.isfinite(known).all():
+        scores = np.asarray(reference, dtype=np.float64)
+        if not np.isfinite(scores).all():
             raise PointsError("some of the reference's scores are not finite: leave them out of it")
-        depends = dependence_of(known, seed)
-        length = depends.block(len(known)) if isinstance(block, str) else int(block)
-        unpromised = why_no_promise(depends, len(known), length)
+        depends = dependence_of(scores, seed)
+        length = depends.block(len(scores)) if isinstance(block, str) else int(block)
+        unpromised = why_no_promise(depends, len(scores), length)
         if unpromised is not None:
             if promise:
                 raise PointsError(f"{unpromised}, or promise=False (--no-promise) to go without")
             # Whatever fits is better than nothing.
-            length = max(1, min(length, len(known) // FEWEST))
-        # Errors of the directions add up to what all of them may have.
-        error = (1 - confidence) / sum(ALLOWED[way] for way in directions)
+            length = max(1, min(length, len(scores) // FEWEST))
+        # Bonferroni: errors of the directions add up to what all of them may have.
+        error = (1 - confidence) / sum(ALLOWED[direction] for direction in directions)
         bets = tuple(
-            fitted_bets(known, DIRECTIONS[way], length, error * ALLOWED[way], seed)
-            for way in directions
+            fitted_bets(scores, DIRECTIONS[direction], length, error * ALLOWED[direction], seed)
+            for direction in directions
         )
-        self._settle(rate, length, bets, unpromised)
+        self._assemble(rate, length, bets, unpromised)
 
-    def _settle(
+    def _assemble(
         self, rate: float, block: int, bets: tuple[Bets, ...], unpromised: str | None
     ) -> None:
+        """All that does not change as scores come in, and an empty stream."""
         self.rate, self.block, self.bets = float(rate), block, bets
         self.unpromised = unpromised
-        self.directions = tuple("up" if each.sign > 0 else "down" for each in bets)
+        self.directions = tuple("up" if bet.sign > 0 else "down" for bet in bets)
         self._width = bets[0].weights.size
-        self._weights = np.stack([each.weights.ravel() for each in bets])
-        allowed = np.array([ALLOWED[way] for way in self.directions])
-        # A step is a block, of which there are fewer than scores: the line may be lower.
+        # Each bet's weight within its direction: (directions, width).
+        self._weights = np.stack([bet.weights.ravel() for bet in bets])
+        allowed = np.array([ALLOWED[direction] for direction in self.directions])
+        # P(R reaches c within T steps) ≤ T/c: a direction with share s of the false alarms has
+        # its line at rate/s. A step is a block, of which there are fewer than scores: the line
+        # may be lower by that factor.
         self._lines = self.rate / block * allowed.sum() / allowed
         self.reset()
 
@@ -117,16 +142,17 @@ class Evidence:
     def of(
         cls, bets: Sequence[Bets], rate: float, block: int, unpromised: str | None = None
     ) -> Evidence:
-        """From bets that are known already, before the first score."""
+        """From bets that were fitted before (a file's), before the first score."""
+        # `__init__` is the fit; a fitted detector has nothing to hand to it.
         evidence = cls.__new__(cls)
-        evidence._settle(rate, block, tuple(bets), unpromised)
+        evidence._assemble(rate, block, tuple(bets), unpromised)
         return evidence
 
     def reset(self) -> None:
         """Forget the stream, not the reference."""
         spare = self.block - 1
-        bets = no_sums(self._width * len(self.bets))
-        self.state = State(bets, np.zeros(spare), np.zeros(spare, dtype=np.int64), 0, 0)
+        sums = no_sums(self._width * len(self.bets))
+        self.state = State(sums, np.zeros(spare), np.zeros(spare, dtype=np.int64), 0, 0)
 
     @property
     def threshold(self) -> float:
@@ -136,89 +162,125 @@ class Evidence:
     @property
     def log_evidence(self) -> dict[str, float]:
         """The evidence of each direction, in units in which the alarm line is the rate."""
-        logs = self._logs(self.state.sums.now[0, :, None])[:, 0]
+        logs = self._log_mixture(self.state.sums.now[0, :, None])[:, 0]
         return dict(zip(self.directions, logs.tolist(), strict=True))
 
     def update(self, value: float) -> bool:
         """Take one score in; whether the evidence stands at or above the line now."""
         self.feed(np.array([value]), np.array([self.state.steps * self.block + self.state.held]))
-        return any(each >= self.threshold for each in self.log_evidence.values())
+        return any(log >= self.threshold for log in self.log_evidence.values())
 
-    def feed(self, scores: Floats, rows: Integers) -> tuple[list[Raised], Floats]:
-        """Take scores in, with the numbers of their rows.
+    def feed(self, scores: Floats, rows: Integers) -> tuple[list[Crossing], Floats]:
+        """Take scores in; the same bits come out however a stream is cut into calls.
 
-        Gives the first crossing of each direction, and the log evidence (directions, scores)
-        after each score. The same bits come out however a stream is cut into calls.
+        Parameters
+        ----------
+        scores, rows : (n,)
+            Scores, and the numbers of their rows.
+
+        Returns
+        -------
+        crossings
+            The first crossing of each direction.
+        logs : (directions, n)
+            The log evidence after each score.
         """
-        raised: dict[str, Raised] = {}
+        crossings: dict[str, Crossing] = {}
         traces = [np.empty((len(self.bets), 0))]
         for start in range(0, len(scores), CHUNK):
             stop = start + CHUNK
-            traces.append(self._fed(scores[start:stop], rows[start:stop], raised))
-        return list(raised.values()), np.concatenate(traces, axis=1)
+            traces.append(self._feed_chunk(scores[start:stop], rows[start:stop], crossings))
+        return list(crossings.values()), np.concatenate(traces, axis=1)
 
-    def _fed(self, scores: Floats, rows: Integers, raised: dict[str, Raised]) -> Floats:
+    def _feed_chunk(self, scores: Floats, rows: Integers, crossings: dict[str, Crossing]) -> Floats:
+        """Feed n scores: log evidence (directions, n); crossings are added to `crossings`."""
         old = self.state
-        every = np.concatenate((old.waiting[: old.held], scores))
+        # What waits for its block to be finished comes first.
+        pending = np.concatenate((old.waiting[: old.held], scores))
         numbers = np.concatenate((old.waiting_rows[: old.held], rows))
-        whole = len(every) // self.block * self.block
+        whole = len(pending) // self.block * self.block
+        # Column 0 is the evidence before the chunk, column k that after its k-th block.
         logs = np.array([*self.log_evidence.values()])[:, None]
         sums = old.sums
         if whole:
-            sums, history = self._bet(every[:whole], numbers[: whole : self.block])
-            logs = np.concatenate((logs, self._logs(history[0])), axis=1)
+            sums, history = self._bet(pending[:whole], numbers[: whole : self.block])
+            logs = np.concatenate((logs, self._log_mixture(history[0])), axis=1)
             lasts = numbers[self.block - 1 : whole : self.block]
-            self._cross(history, logs[:, 1:], lasts, raised)
-        left = len(every) - whole
+            self._note_crossings(history, logs[:, 1:], lasts, crossings)
+        left = len(pending) - whole
         waiting, waiting_rows = np.zeros_like(old.waiting), np.zeros_like(old.waiting_rows)
-        waiting[:left], waiting_rows[:left] = every[whole:], numbers[whole:]
+        waiting[:left], waiting_rows[:left] = pending[whole:], numbers[whole:]
         self.state = State(sums, waiting, waiting_rows, left, old.steps + whole // self.block)
+        # From blocks back to scores: each has the evidence of the last block finished by then.
         return logs[:, (old.held + 1 + np.arange(len(scores))) // self.block]
 
     def _bet(self, scores: Floats, firsts: Integers) -> tuple[Sums, Floats]:
-        multipliers = [
-            bets.multipliers(averaged(bets.values(scores), self.block)) for bets in self.bets
-        ]
+        """The sums after whole blocks of scores, and their history (2, bets, blocks).
+
+        `firsts` (blocks,) are the rows with which the blocks begin.
+        """
+        # e-values (bets, blocks) of each direction, one direction below the other.
+        multipliers = np.concatenate(
+            [bets.multipliers(averaged(bets.values(scores), self.block)) for bets in self.bets]
+        )
         highest = HEADROOM * np.repeat(self._lines, self._width)
-        together = np.concatenate(multipliers)
-        return added(self.state.sums, together, firsts, self.state.steps, highest)
+        return added(self.state.sums, multipliers, firsts, self.state.steps, highest)
 
-    def _logs(self, sums: Floats) -> Floats:
-        """Log evidence (directions, steps) of R (bets, steps)."""
-        each = sums.reshape(len(self.bets), self._width, -1)
+    def _log_mixture(self, sums: Floats) -> Floats:
+        """Log evidence (directions, steps) of R (bets, steps), the weighted mean over bets."""
+        by_direction = sums.reshape(len(self.bets), self._width, -1)
         # Added in order, so that the same bets give the same bits in any batch.
-        mean = np.cumsum(each * self._weights[..., None], axis=1)[:, -1]
-        # Below 1 there is nothing to tell, and before the first step nothing at all. Between the
-        # steps at which the sums are brought back, what they are brought back to is told.
+        mean = np.cumsum(by_direction * self._weights[..., None], axis=1)[:, -1]
+        # R is 0 before the first step and below 1 while bets lose: log 1 = 0 is shown for both.
+        # `added` caps R at HEADROOM lines, but only at the end of a period; capping here as well
+        # makes the evidence the same whether or not a period has just ended.
         lines = self._lines[:, None]
-        told = np.clip(mean, 1.0, HEADROOM * lines)
-        return np.asarray(np.log(told) + self.threshold - np.log(lines))
+        capped = np.clip(mean, 1.0, HEADROOM * lines)
+        # Shifted so that every direction's line stands at log(rate).
+        return np.asarray(np.log(capped) + self.threshold - np.log(lines))
 
-    def _cross(
-        self, history: Floats, logs: Floats, lasts: Integers, raised: dict[str, Raised]
+    def _note_crossings(
+        self, history: Floats, logs: Floats, lasts: Integers, crossings: dict[str, Crossing]
     ) -> None:
-        """Note the first step of each direction at or above the line."""
-        for place, name in enumerate(self.directions):
-            above = np.flatnonzero(logs[place] >= self.threshold)
-            if name in raised or not len(above):
+        """Note the first step of each direction at or above the line.
+
+        `history` (2, bets, steps) is of the sums, `lasts` (steps,) the rows at which steps end.
+        """
+        for number, name in enumerate(self.directions):
+            above = np.flatnonzero(logs[number] >= self.threshold)
+            if name in crossings or not len(above):
                 continue
             first = int(above[0])
-            mine = slice(place * self._width, (place + 1) * self._width)
-            plain, weighted = (history[:, mine, first] * self._weights[place]).sum(axis=1)
-            raised[name] = Raised(
-                name, int(lasts[first]), round(weighted / plain), float(logs[place, first])
+            mine = self._bets_of(number)
+            # R sums over all starts, the second row over starts times their rows: the ratio is
+            # the mean start, each weighted by what it won.
+            plain, weighted = (history[:, mine, first] * self._weights[number]).sum(axis=1)
+            crossings[name] = Crossing(
+                name, int(lasts[first]), round(weighted / plain), float(logs[number, first])
             )
+
+    def _bets_of(self, number: int) -> slice:
+        """Where a direction's bets stand among all."""
+        return slice(number * self._width, (number + 1) * self._width)
 
     def contributions(self, scores: Floats, direction: str) -> Floats:
         """How much each score adds to a direction's log evidence, (scores,).
 
         Bets count by what they hold now; a score in a block counts as a block of its like would,
         divided by the block's length.
+
+        Parameters
+        ----------
+        scores : (n,)
+            Of rows since the change.
+        direction
+            "up" or "down".
         """
-        place = self.directions.index(direction)
-        bets = self.bets[place]
-        mine = slice(place * self._width, (place + 1) * self._width)
-        held = self.state.sums.now[0, mine] * self._weights[place]
-        weights = held / held.sum() if held.sum() else self._weights[place]
-        grown = np.log(bets.multipliers(bets.values(scores)))
-        return np.asarray(weights @ grown / self.block)
+        number = self.directions.index(direction)
+        bets = self.bets[number]
+        # What each bet has of the direction's evidence now, (width,), adding up to 1.
+        capital = self.state.sums.now[0, self._bets_of(number)] * self._weights[number]
+        weights = capital / capital.sum() if capital.sum() else self._weights[number]
+        # (width, n) logarithms of e-values to (n,) by these weights.
+        growth = np.log(bets.multipliers(bets.values(scores)))
+        return np.asarray(weights @ growth / self.block)

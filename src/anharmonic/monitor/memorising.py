@@ -7,43 +7,43 @@ to the side. At rows that it has not seen nothing sets a row apart from the poin
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from anharmonic._core.arrays import to_numpy64
-from anharmonic._core.protocols import Floats
+from anharmonic._core.protocols import Array, Floats
 from anharmonic._core.randomness import generator
 from anharmonic._core.streams import Stream
 from anharmonic.monitor.rows import count_of, taken
 from anharmonic.monitor.scorer import Scorer, Watched
 from anharmonic.regions import Region
 
-__all__ = ["memorised", "spikes"]
+__all__ = ["memorisation_warning", "spike_ratio"]
 
-ASKED = 128
+SAMPLE = 128
+"""Rows of the reference that are looked at."""
 RATIO, ERRORS = 1.55, 4.0
 """How many times as much a model bends at the reference's rows as beside them, and by how many
 standard errors more, from which on it looks memorised: see benchmarks.memorising."""
 
 
-def memorised(
-    scorer: Scorer, reference: Any, watch: dict[str, Watched], seed: int = 0
+def memorisation_warning(
+    scorer: Scorer, reference: Array, watch: dict[str, Watched], seed: int = 0
 ) -> tuple[str, int]:
     """Words on a reference that looks like training data, or none, and the queries it took.
 
     Where functions of the user's own are watched alone, the model does not matter.
     """
-    if all(callable(each) for each in watch.values()):
+    if all(callable(watched) for watched in watch.values()):
         return "", 0
-    few = np.sort(
-        generator(seed, Stream.MEMORISING_SAMPLE).permutation(count_of(reference))[:ASKED]
+    sample = np.sort(
+        generator(seed, Stream.MEMORISING_SAMPLE).permutation(count_of(reference))[:SAMPLE]
     )
-    region = scorer.region(taken(reference, few))
-    at = scorer.gamma_of(region)
-    beside = scorer.gamma_of(_aside(region, scorer, seed))
-    ratio, errors = spikes(at, beside)
-    queries = 2 * len(few) * scorer.queries("gamma")
+    region = scorer.region(taken(reference, sample))
+    at_rows = scorer.gamma_of(region)
+    beside_rows = scorer.gamma_of(_moved_aside(region, scorer, seed))
+    ratio, errors = spike_ratio(at_rows, beside_rows)
+    queries = 2 * len(sample) * scorer.queries("gamma")
     if ratio < RATIO or errors < ERRORS:
         return "", queries
     return (
@@ -52,26 +52,25 @@ def memorised(
     ), queries
 
 
-def spikes(at: Floats, beside: Floats) -> tuple[float, float]:
-    """The ratio of two means of gamma at the same rows, and their difference in errors."""
+def spike_ratio(at: Floats, beside: Floats) -> tuple[float, float]:
+    """The ratio of gamma's means at some rows (n,) and beside them, and their gap in errors."""
     gap = at - beside
+    # Paired: a row and the point beside it are alike, so their difference varies least.
     error = gap.std() / np.sqrt(len(gap))
     if not at.mean() or not error:
         return 1.0, 0.0
     return float(at.mean() / max(beside.mean(), 1e-12)), float(gap.mean() / error)
 
 
-def _aside(region: Region, scorer: Scorer, seed: int) -> Region:
+def _moved_aside(region: Region, scorer: Scorer, seed: int) -> Region:
     """Each row a radius towards another of them, or half the way: as near to data as it was."""
     values = np.asarray(to_numpy64(region.values), dtype=np.float64)
-    others = np.roll(
-        values[(order := generator(seed, Stream.MEMORISING_ORDER).permutation(len(values)))],
-        1,
-        axis=0,
-    )
-    away = np.empty_like(values)
-    away[order] = others
-    away -= values
-    lengths = np.linalg.norm(away / np.asarray(scorer.units), axis=1, keepdims=True)
+    # One random cycle through all rows, so that each has another one as its target.
+    order = generator(seed, Stream.MEMORISING_ORDER).permutation(len(values))
+    steps = np.empty_like(values)
+    steps[order] = np.roll(values[order], 1, axis=0)
+    steps -= values
+    # Lengths in scaled units, (rows, 1), as the radius is.
+    lengths = np.linalg.norm(steps / np.asarray(scorer.units), axis=1, keepdims=True)
     share = np.minimum(0.5, scorer.radius / np.maximum(lengths, 1e-12))
-    return replace(region, values=values + share * away)
+    return replace(region, values=values + share * steps)

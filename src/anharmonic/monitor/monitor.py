@@ -7,14 +7,14 @@ import time
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal, Unpack
+from typing import Literal, Unpack
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from anharmonic._core import tables
 from anharmonic._core.estimate import Estimate
-from anharmonic._core.protocols import Floats
+from anharmonic._core.protocols import Array, Floats
 from anharmonic._core.reductions import Reduction
 from anharmonic.errors import SettingsError
 from anharmonic.monitor import storing
@@ -23,7 +23,7 @@ from anharmonic.monitor.allowance import Allowance
 from anharmonic.monitor.channels import Channel, DetectorFactory
 from anharmonic.monitor.culprits import Culprits, culprits_of, usual_shares
 from anharmonic.monitor.evidence_tracker import EvidenceTracker, fitted_channels
-from anharmonic.monitor.memorising import memorised
+from anharmonic.monitor.memorising import memorisation_warning
 from anharmonic.monitor.monitor_settings import MonitorSettings
 from anharmonic.monitor.rows import (
     Segmenting,
@@ -33,42 +33,56 @@ from anharmonic.monitor.rows import (
     taken,
     unusable,
 )
-from anharmonic.monitor.scorer import Scorer, Watch, Watched, chosen_watch, settled
+from anharmonic.monitor.scorer import Scorer, Watch, Watched, chosen_watch, fit_scorer
 from anharmonic.monitor.windows import WindowArguments, Windows, windows_of
 
 __all__ = ["Monitor"]
-
-Reasons = Sequence[str] | NDArray[Any] | None
 
 
 class Monitor(EvidenceTracker):
     """Watches what a model does on a stream of points; labels are never needed.
 
-    - `reference`: points from a quiet time, in their own order if they have one. Not those that
-      the model was trained on: it is surer of these, so that all traffic looks like a change. By
-      name, `quiet` says the same.
-    - `watch`: "gamma", "flip" (the chance that 25 random steps change the decision),
-      "confidence", "margin", a function from points to numbers, several of these, or a
-      mapping of names to them. Each has evidence of its own.
-    - `false_alarms`: how many are allowed, among scored points: "1 per 100000" means that
-      P(alarm within T scored points) ≤ T/100000 while nothing changes, with everything that
-      is watched taken together. It rests on bounds from the reference: all of them hold
-      together with `confidence`.
-    - `promise`: where the reference's own order shows that scores depend on each other over more
-      than it can speak for, no rate can be promised. That is an error, which says how many points
-      are needed; False goes on without, and says so in `promise`, in `repr` and with each alarm.
-    - `segment`: a column, or a function from points to labels. Segments share one allowance,
-      all traffic has another.
-    - `score`: how much is scored: a fraction, "5000 queries per second", "20% of the time".
-    - `directions`: the most neighbours asked for around a point. `moving`: numeric columns that
-      may move, all if not told. `block`: scores averaged
-      before each bet, "auto" by the reference's own autocorrelation, at least 1.
-    - `detector`: "evidence", or a function from the reference's scores to anything with
-      `update(value) -> bool`, such as `monitor.river("ADWIN")`.
-    - `memory`: the latest scored points kept for `culprits`.
+    Parameters
+    ----------
+    model
+        Anything `as_model` takes.
+    reference, quiet
+        Points from a quiet time, in their own order if they have one. Not those that the model
+        was trained on: it is surer of these, so that all traffic looks like a change. Both names
+        say the same.
+    radius, moving, output, reduction, scale, bounds, batch_size, seed
+        As in `gamma`.
+    false_alarms
+        How many are allowed, among scored points: "1 per 100000" means that
+        P(alarm within T scored points) ≤ T/100000 while nothing changes, with everything that
+        is watched taken together. It rests on bounds from the reference.
+    segment
+        A column, or a function from points to labels. Segments share one allowance of false
+        alarms, all traffic has another.
+    watch
+        "gamma", "flip" (the chance that 25 random steps change the decision), "confidence",
+        "margin", a function from points to numbers, several of these, or a mapping of names to
+        them. Each has evidence of its own.
+    score
+        How much is scored: a fraction, "5000 queries per second", "20% of the time".
+    confidence
+        That all bounds from the reference hold together.
+    block
+        Scores averaged before each bet; "auto" by the reference's own autocorrelation, at least 1.
+    promise
+        Where the reference's own order shows that scores depend on each other over more than it
+        can speak for, no rate can be promised. That is an error, which says how many points are
+        needed; False goes on without, and says so in `promise`, in `repr` and with each alarm.
+    detector
+        "evidence", or a function from the reference's scores to anything with
+        `update(value) -> bool`, such as `monitor.river("ADWIN")`.
+    directions
+        The most neighbours per point.
+    memory
+        The latest scored points kept for `culprits`.
 
-    Other arguments are `gamma`'s.
-
+    Examples
+    --------
     >>> random = np.random.default_rng(0)
     >>> wave = lambda x: np.sin(3 * x[:, 0]) * (x[:, 0] > 0)
     >>> watch = Monitor(wave, random.normal(size=(2000, 2)) - 1, radius=0.3)
@@ -78,14 +92,19 @@ class Monitor(EvidenceTracker):
     True
     >>> print(watch.alarms[0].watched, watch.alarms[0].direction)
     gamma up
+
+    References
+    ----------
+    Shin, Ramdas and Rinaldo, "E-detectors: a nonparametric framework for sequential change
+    detection" (2023), https://arxiv.org/abs/2203.03532
     """
 
     def __init__(
         self,
-        model: Any,
-        reference: Any = None,
+        model: object,
+        reference: Array = None,
         *,
-        quiet: Any = None,
+        quiet: Array = None,
         radius: float | Literal["auto"] = "auto",
         false_alarms: str | float = "1 per 100000",
         segment: Segmenting = None,
@@ -98,10 +117,10 @@ class Monitor(EvidenceTracker):
         detector: Literal["evidence"] | DetectorFactory = "evidence",
         directions: int = 16,
         moving: Sequence[str | int] | None = None,
-        output: Any = None,
+        output: object = None,
         reduction: Reduction | None = None,
-        scale: Any = "auto",
-        bounds: Any = None,
+        scale: ArrayLike | Literal["auto"] | None = "auto",
+        bounds: object = None,
         batch_size: int | None = None,
         memory: int = 2000,
     ) -> None:
@@ -109,7 +128,7 @@ class Monitor(EvidenceTracker):
             raise SettingsError("give the points of a quiet time once, as quiet= or as reference")
         reference = quiet if reference is None else reference
         rate, watched = points_per_alarm(false_alarms), chosen_watch(watch)
-        scorer, spent = settled(
+        scorer, fit_cost = fit_scorer(
             model,
             reference,
             moving=moving,
@@ -122,10 +141,11 @@ class Monitor(EvidenceTracker):
             batch_size=batch_size,
             seed=seed,
         )
-        usual, cost = usual_shares(scorer, reference, watched, seed)
-        scores = {name: scorer.measure(each, reference) for name, each in watched.items()}
-        each = sum(scorer.queries(thing) for thing in watched.values())
-        suspicion, looked = memorised(scorer, reference, watched, seed)
+        # Each feature's bend as it usually is, with which `culprits` compares later.
+        usual, usual_cost = usual_shares(scorer, reference, watched, seed)
+        scores = {name: scorer.measure(thing, reference) for name, thing in watched.items()}
+        queries_per_row = sum(scorer.queries(thing) for thing in watched.values())
+        suspicion, suspicion_cost = memorisation_warning(scorer, reference, watched, seed)
         if suspicion:
             warnings.warn(suspicion, stacklevel=2)
         labels = segments_of(reference, segment)
@@ -142,7 +162,9 @@ class Monitor(EvidenceTracker):
             seed=seed,
             memory=memory,
             usual_shares=usual,
-            fit_queries=spent + cost + looked + count_of(reference) * each,
+            fit_queries=(
+                fit_cost + usual_cost + suspicion_cost + count_of(reference) * queries_per_row
+            ),
             suspicion=suspicion,
         )
 
@@ -172,35 +194,63 @@ class Monitor(EvidenceTracker):
     @property
     def queries_per_row(self) -> int:
         """Model queries that scoring one row costs."""
-        return sum(self.scorer.queries(each) for each in self.watch.values())
+        return sum(self.scorer.queries(thing) for thing in self.watch.values())
 
     @property
     def queries(self) -> int:
         """Model queries so far, those for the reference included."""
         return self.fit_queries + self.scored * self.queries_per_row
 
-    def measure(self, points: Any) -> dict[str, Floats]:
-        """Scores (rows,) of everything watched: a function of the points alone."""
+    def measure(self, points: Array) -> dict[str, Floats]:
+        """Scores (rows,) of everything watched: a function of the points alone.
+
+        Parameters
+        ----------
+        points
+            One point or many, as the reference's.
+        """
         rows = rows_of(points, self.scorer.shape)
-        return {name: self.scorer.measure(each, rows) for name, each in self.watch.items()}
+        return {name: self.scorer.measure(thing, rows) for name, thing in self.watch.items()}
 
     measured = measure
     """The name of `measure` in 0.1.0."""
 
-    def update(self, points: Any, segments: Any = None) -> Observation:
-        """Score one point or many and weigh the evidence."""
+    def update(self, points: Array, segments: Array = None) -> Observation:
+        """Score the stream's next rows and update the evidence.
+
+        Parameters
+        ----------
+        points
+            One point or many, as the reference's.
+        segments : (rows,)
+            Their labels; by the rule `segment` if not given.
+        """
         rows = rows_of(points, self.scorer.shape)
         scores, reasons = self.considered(rows)
         labels = segments_of(rows, self.segment) if segments is None else segments
         return self.observed(rows, scores, segments=labels, reasons=reasons)
 
-    def considered(self, points: Any) -> tuple[dict[str, Floats], NDArray[np.str_]]:
-        """Scores of the next rows as far as the allowance goes, and why others have none."""
+    def considered(self, points: Array) -> tuple[dict[str, Floats], NDArray[np.str_]]:
+        """Scores of the next rows as far as the allowance goes, and why others have none.
+
+        Parameters
+        ----------
+        points
+            One point or many, as the reference's.
+
+        Returns
+        -------
+        scores : (rows,) each
+            Of everything watched, NaN where a row was not scored.
+        reasons : (rows,)
+            Why not, "" where it was.
+        """
         rows = rows_of(points, self.scorer.shape)
         numbers = self.seen + np.arange(count_of(rows))
-        bad = unusable(rows, self.scorer.columns)
+        not_finite = unusable(rows, self.scorer.columns)
         allowed = self._allowance.allowed(numbers, max(1, self.queries_per_row))
-        reasons = np.where(bad, "not finite", np.where(allowed, "", self._allowance.reason))
+        reasons = np.where(not_finite, "not finite", np.where(allowed, "", self._allowance.reason))
+        # Only these rows cost queries; all others keep NaN.
         chosen = np.flatnonzero(reasons == "")
         scores = {name: np.full(len(numbers), np.nan) for name in self.watch}
         if len(chosen):
@@ -211,34 +261,48 @@ class Monitor(EvidenceTracker):
         return scores, reasons
 
     def culprits(self, count: int = 10, alarm: Alarm | None = None) -> Culprits:
-        """Points, segments and features that carry an alarm's evidence, the oldest's if not told.
+        """Points, segments and features that carry an alarm's evidence.
 
         Points are those in memory since the estimated change, by their share of the evidence.
-        Features are asked about at these points: 2n+1 queries each, where gamma is watched.
+        Features are measured at the worst of them, 2n+1 queries per point, where gamma is watched.
+
+        Parameters
+        ----------
+        count
+            Points named.
+        alarm
+            Whose; the oldest's if not given.
         """
         if alarm is None and not self._raised:
             raise SettingsError("there is no alarm: culprits are of an alarm")
-        chosen = alarm or self.alarms[0]
-        channel = self.channels[chosen.watched, chosen.segment]
+        alarm = alarm or self.alarms[0]
         return culprits_of(
-            chosen,
-            channel,
+            alarm,
+            self.channels[alarm.watched, alarm.segment],
             self._memory,
-            list(self.watch).index(chosen.watched),
+            list(self.watch).index(alarm.watched),
             count,
-            self.scorer if self.watch[chosen.watched] == "gamma" else None,
+            self.scorer if self.watch[alarm.watched] == "gamma" else None,
             self.usual_shares,
         )
 
     def windows(self, watched: str | None = None, **arguments: Unpack[WindowArguments]) -> Windows:
-        """Windows of the scored points in memory, by `count`; see `windows_of`."""
+        """Windows of the scored points in memory, and which of their means are unusual.
+
+        Parameters
+        ----------
+        watched
+            The name of what is watched; the first if not given.
+        **arguments
+            `count` rows per window, `level` and `limits` of the band: see `windows_of`.
+        """
         name = watched or next(iter(self.watch))
-        found = self._memory.since(0, None)
-        if found is None:
+        recent = self._memory.since(0, None)
+        if recent is None:
             raise SettingsError("nothing is scored yet: update first")
-        place = list(self.watch).index(name)
-        rows = np.arange(len(found.rows))
-        return windows_of(name, rows, found.scores[place], self.reference[name], **arguments)
+        scores = recent.scores[list(self.watch).index(name)]
+        rows = np.arange(len(recent.rows))
+        return windows_of(name, rows, scores, self.reference[name], **arguments)
 
     @property
     def settings(self) -> MonitorSettings:
@@ -263,13 +327,26 @@ class Monitor(EvidenceTracker):
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write everything but the model and the memory of points, whole or not at all."""
-        return storing.save(self, path, self._memory.most)
+        return storing.save(self, path, self._memory.capacity)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], model: Any, watch: Watch | None = None) -> Monitor:
-        """Read what `save` wrote; functions that were watched are given again."""
-        monitor = cls.__new__(cls)
+    def load(
+        cls, path: str | os.PathLike[str], model: object, watch: Watch | None = None
+    ) -> Monitor:
+        """Read what `save` wrote.
+
+        Parameters
+        ----------
+        path
+            The file.
+        model
+            The model, which is not in it.
+        watch
+            Functions that were watched, by name, which are not in it either.
+        """
         parts, state = storing.load(path, model, watch)
+        # `__init__` fits to a reference; here everything is fitted already.
+        monitor = cls.__new__(cls)
         monitor._assemble(**parts)
         monitor.restore(state)
         return monitor
@@ -285,7 +362,7 @@ class Monitor(EvidenceTracker):
         cells: dict[str, object] = {
             "watched": ", ".join(self.watch),
             "scored": f"{self.scored:,} of {self.seen:,} points",
-            "alarms": "; ".join(str(each) for each in self.alarms) or "none",
+            "alarms": "; ".join(str(alarm) for alarm in self.alarms) or "none",
             "reference": f"{self.settings.reference:,} points",
             "radius": f"{self.scorer.radius:.4g}",
             "queries": f"{self.queries:,}",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any
 
 __all__ = ["MonitorSettings"]
 
@@ -47,11 +46,11 @@ class MonitorSettings:
     promised: bool
     seed: int
 
-    def plain(self) -> dict[str, Any]:
-        """The same, ready for JSON."""
-        found = {}
+    def plain(self) -> dict[str, object]:
+        """As plain values, ready for JSON."""
+        cells: dict[str, object] = {}
         for field in fields(self):
             value = getattr(self, field.name)
             name = RENAMED.get(field.name, field.name)
-            found[name] = list(value) if isinstance(value, tuple) else value
-        return found
+            cells[name] = list(value) if isinstance(value, tuple) else value
+        return cells

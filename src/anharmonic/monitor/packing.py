@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import io
 import json
+import os
 from collections import Counter
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
+from anharmonic._core.protocols import Array
 from anharmonic.errors import InputError, SettingsError
 from anharmonic.monitor.alarms import Alarm, Key
 from anharmonic.monitor.channels import Channel, Channels
 from anharmonic.monitor.detector import Evidence, State
 from anharmonic.monitor.shiryaev_roberts import Sums, no_sums
 
-__all__ = ["FORMAT", "Kept", "own", "packed", "read", "unpacked", "written"]
+__all__ = ["FORMAT", "Counts", "own_detector", "packed", "read", "unpacked", "written"]
 
 FORMAT = 2
 """1: before 0.2, whose blocks may be of another length than the same reference has now."""
 
 
-class Kept(NamedTuple):
-    """What changes as a stream goes by, besides the evidence."""
+class Counts(NamedTuple):
+    """What changes as a stream goes by, besides the evidence: counts, and standing alarms."""
 
     seen: int
     scored: int
@@ -30,52 +33,53 @@ class Kept(NamedTuple):
     raised: dict[Key, Alarm]
 
 
-def packed(
-    channels: Channels, seen: int, scored: int, skipped: Counter[str], raised: dict[Key, Alarm]
-) -> bytes:
+def packed(channels: Channels, counts: Counts) -> bytes:
     """State of the detectors and the counts."""
-    arrays: dict[str, Any] = {}
-    for place, channel in enumerate(channels.values()):
-        arrays |= _state_arrays(f"{place}", own(channel).state)
+    arrays: dict[str, Array] = {}
+    for number, channel in enumerate(channels.values()):
+        arrays |= _state_arrays(f"{number}", own_detector(channel).state)
     about = {
         "format": FORMAT,
         "channels": [list(name) for name in channels],
-        "seen": seen,
-        "scored": scored,
-        "skipped": dict(skipped),
-        "alarms": [alarm.plain() for alarm in raised.values()],
+        "seen": counts.seen,
+        "scored": counts.scored,
+        "skipped": dict(counts.skipped),
+        "alarms": [alarm.plain() for alarm in counts.raised.values()],
     }
     return written(arrays, about)
 
 
-def unpacked(state: bytes, channels: Channels) -> Kept:
+def unpacked(state: bytes, channels: Channels) -> Counts:
     """Put the detectors into the state that was packed; the counts come back."""
     arrays, about = read(io.BytesIO(state), "the state")
     if about.get("channels") != [list(name) for name in channels]:
         raise SettingsError("the state is of a monitor that watches something else")
-    states = {}
-    for place, channel in enumerate(channels.values()):
-        found, now = _state_of(f"{place}", arrays), own(channel).state
-        if found.waiting.shape != now.waiting.shape or found.sums[1].shape != now.sums[1].shape:
+    detectors = [own_detector(channel) for channel in channels.values()]
+    states = []
+    for number, detector in enumerate(detectors):
+        saved, now = _state_of(f"{number}", arrays), detector.state
+        if saved.waiting.shape != now.waiting.shape or saved.sums[1].shape != now.sums[1].shape:
             if about["format"] > 1:
                 raise SettingsError("the state is of a monitor that was fitted otherwise")
             # Evidence in other blocks cannot go on. To begin anew breaks no promise.
-            found = now._replace(sums=no_sums(now.sums[1].size), held=0, steps=0)
-        states[place] = found
-    for place, channel in enumerate(channels.values()):
-        own(channel).state = states[place]
-    alarms = [Alarm(**each) for each in about["alarms"]]
+            saved = now._replace(sums=no_sums(now.sums[1].size), held=0, steps=0)
+        states.append(saved)
+    # Only now that every state fits: all detectors change, or none.
+    for detector, saved in zip(detectors, states, strict=True):
+        detector.state = saved
+    alarms = [Alarm(**fields) for fields in about["alarms"]]
     raised = {alarm.key: alarm for alarm in alarms}
-    return Kept(about["seen"], about["scored"], Counter(about["skipped"]), raised)
+    return Counts(about["seen"], about["scored"], Counter(about["skipped"]), raised)
 
 
-def own(channel: Channel) -> Evidence:
+def own_detector(channel: Channel) -> Evidence:
+    """The channel as the package's own detector, or an error: no other can be stored."""
     if not isinstance(channel, Evidence):
         raise SettingsError("a foreign detector cannot be stored: use detector='evidence'")
     return channel
 
 
-def _state_arrays(name: str, state: State) -> dict[str, Any]:
+def _state_arrays(name: str, state: State) -> dict[str, Array]:
     return {
         f"{name}.begun": state.sums.begun,
         f"{name}.product": state.sums.product,
@@ -86,20 +90,24 @@ def _state_arrays(name: str, state: State) -> dict[str, Any]:
     }
 
 
-def _state_of(name: str, arrays: dict[str, Any]) -> State:
+def _state_of(name: str, arrays: Mapping[str, Array]) -> State:
     sums = Sums(*(arrays[f"{name}.{part}"] for part in ("begun", "product", "parts")))
     held, steps = arrays[f"{name}.counts"].tolist()
     return State(sums, arrays[f"{name}.waiting"], arrays[f"{name}.rows"], held, steps)
 
 
-def written(arrays: dict[str, Any], about: dict[str, Any]) -> bytes:
+def written(arrays: Mapping[str, Array], about: Mapping[str, object]) -> bytes:
+    """Arrays, and facts about them as JSON, as an npz archive."""
     stream = io.BytesIO()
     text = np.frombuffer(json.dumps(about).encode(), dtype=np.uint8)
     np.savez(stream, about=text, **arrays)
     return stream.getvalue()
 
 
-def read(source: Any, what: str) -> tuple[dict[str, Any], dict[str, Any]]:
+def read(
+    source: str | os.PathLike[str] | BinaryIO, what: str
+) -> tuple[dict[str, Array], dict[str, Any]]:
+    """The arrays and the facts that `written` put together; `what` names the source in errors."""
     try:
         with np.load(source, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}

@@ -3,48 +3,52 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anharmonic._core.protocols import Floats, Integers
+from anharmonic._core.protocols import Array, Floats, Integers
 from anharmonic.monitor.rows import taken
 
-__all__ = ["Memory", "Recalled"]
+__all__ = ["RecentPoints", "RecentRows"]
 
 
-class Recalled(NamedTuple):
-    """Some remembered rows: numbers, scores (watched, rows), segments and places."""
+class RecentRows(NamedTuple):
+    """Some remembered rows.
+
+    `rows` (n,) are their numbers in the stream, `scores` (watched, n), `segments` (n,) where
+    known; `places` say of each row which batch of points holds it, and where in that batch.
+    """
 
     rows: Integers
     scores: Floats
     segments: NDArray[np.str_] | None
-    places: list[tuple[Any, int]]
+    places: list[tuple[Array, int]]
 
-    def some(self, chosen: Integers) -> Recalled:
-        """A few of them."""
-        return Recalled(
+    def take(self, chosen: Integers) -> RecentRows:
+        """Those at some positions, in that order."""
+        return RecentRows(
             self.rows[chosen],
             self.scores[:, chosen],
             None if self.segments is None else self.segments[chosen],
-            [self.places[each] for each in chosen.tolist()],
+            [self.places[position] for position in chosen.tolist()],
         )
 
-    def points(self) -> list[Any]:
+    def points(self) -> list[Array]:
         """The points one by one, each as a batch of one row; None where it was not at hand."""
         return [
-            None if batch is None else taken(batch, np.array([place]))
-            for batch, place in self.places
+            None if batch is None else taken(batch, np.array([position]))
+            for batch, position in self.places
         ]
 
 
-class Memory:
-    """Batches of scored rows, the oldest let go when more than `most` rows are kept."""
+class RecentPoints:
+    """Batches of scored rows, the oldest let go when more than `capacity` rows are kept."""
 
-    def __init__(self, most: int) -> None:
-        self.most = most
-        self._batches: deque[Recalled] = deque()
+    def __init__(self, capacity: int) -> None:
+        self.capacity = capacity
+        self._batches: deque[RecentRows] = deque()
         self._held = 0
 
     def clear(self) -> None:
@@ -54,44 +58,46 @@ class Memory:
 
     def add(
         self,
-        points: Any,
+        points: Array,
         rows: Integers,
         scores: Floats,
         segments: NDArray[np.str_] | None,
-        known: NDArray[np.bool_],
+        scored: NDArray[np.bool_],
     ) -> None:
         """Remember the rows that are scored."""
-        chosen = np.flatnonzero(known)[-self.most :]
-        if not len(chosen) or not self.most:
+        chosen = np.flatnonzero(scored)[-self.capacity :]
+        if not len(chosen) or not self.capacity:
             return
-        # Only what is kept may keep a batch alive.
+        # A copy of the chosen rows: a view would keep the whole batch alive.
         kept = None if points is None else taken(points, chosen)
         self._batches.append(
-            Recalled(
+            RecentRows(
                 rows[chosen],
                 scores[:, chosen],
                 None if segments is None else segments[chosen],
-                [(kept, place) for place in range(len(chosen))],
+                [(kept, position) for position in range(len(chosen))],
             )
         )
         self._held += len(chosen)
-        while self._held - len(self._batches[0].rows) >= self.most:
+        # Whole batches go, so that up to one batch more than the capacity is held.
+        while self._held - len(self._batches[0].rows) >= self.capacity:
             self._held -= len(self._batches.popleft().rows)
 
-    def since(self, row: int, segment: str | None) -> Recalled | None:
+    def since(self, row: int, segment: str | None) -> RecentRows | None:
         """What is remembered from a row on, in a segment or everywhere."""
         if not self._batches:
             return None
-        whole = [
-            np.concatenate([each.rows for each in self._batches]),
-            np.concatenate([each.scores for each in self._batches], axis=1),
-        ]
-        labels = [each.segments for each in self._batches]
-        known = [each for each in labels if each is not None]
-        segments = np.concatenate(known) if len(known) == len(labels) else None
-        places = [place for each in self._batches for place in each.places]
-        every = Recalled(whole[0], whole[1], segments, places)
-        wanted = every.rows >= row
+        labels = [batch.segments for batch in self._batches]
+        known_labels = [label for label in labels if label is not None]
+        # Segments are known only if every batch came with them.
+        segments = np.concatenate(known_labels) if len(known_labels) == len(labels) else None
+        everything = RecentRows(
+            np.concatenate([batch.rows for batch in self._batches]),
+            np.concatenate([batch.scores for batch in self._batches], axis=1),
+            segments,
+            [place for batch in self._batches for place in batch.places],
+        )
+        wanted = everything.rows >= row
         if segment is not None and segments is not None:
             wanted = wanted & (segments == segment)
-        return every.some(np.flatnonzero(wanted))
+        return everything.take(np.flatnonzero(wanted))

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Unpack
+from typing import Any, TypeVar, Unpack
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anharmonic._core import tables
-from anharmonic._core.protocols import Floats
+from anharmonic._core.protocols import Array, Floats
 from anharmonic.monitor.alarms import Alarm, Key, Observation
 from anharmonic.monitor.culprits import Culprits
 from anharmonic.monitor.monitor import Monitor
@@ -21,15 +20,40 @@ from anharmonic.monitor.windows import WindowArguments, Windows, windows_of
 __all__ = ["Replay", "replay"]
 
 BATCH, PIECE = 4096, 64
-"""Rows scored at once, and rows weighed before looking whether to start anew."""
+"""Rows scored at once, and rows fed to the detectors before looking whether to start anew."""
 EXPLAINED = 8
+"""Alarms whose culprits are looked for, the first ones."""
+Name = TypeVar("Name")
 
 
 @dataclass(frozen=True)
 class Replay:
-    """A whole stream: scores and log evidence (rows,) for each thing watched, and the alarms.
+    """A whole stream, as a monitor saw it.
 
-    `culprits` belong to the first few alarms, in their order. `times` (rows,) where known.
+    Parameters
+    ----------
+    scores : (rows,) each
+        Of each thing watched, NaN where a row was not scored.
+    trace : (rows,) each
+        Log evidence after each row, for each `Key` of all traffic.
+    alarms
+        In the order in which they were raised.
+    culprits
+        Of the first few alarms, in their order.
+    reference
+        The reference's scores of each thing watched.
+    threshold, rate
+        The log evidence that raises an alarm, and the points per false alarm that it stands for.
+    blocks
+        Scores averaged before each bet, for each thing watched.
+    skipped
+        Rows that were not scored, by reason.
+    queries
+        What the stream cost, the culprits included.
+    settings
+        Of the monitor.
+    times : (rows,)
+        Of the rows, where known.
     """
 
     scores: dict[str, Floats]
@@ -43,7 +67,7 @@ class Replay:
     skipped: dict[str, int]
     queries: int
     settings: MonitorSettings
-    times: NDArray[Any] | None = None
+    times: Array | None = None
 
     def __len__(self) -> int:
         return len(next(iter(self.scores.values())))
@@ -60,10 +84,20 @@ class Replay:
 
     @property
     def scored(self) -> int:
+        """Rows that were."""
         return len(self) - sum(self.skipped.values())
 
     def windows(self, watched: str | None = None, **arguments: Unpack[WindowArguments]) -> Windows:
-        """Windows of one thing watched, the first if not told; see `windows_of`."""
+        """Windows of one thing watched, and which of their means are unusual.
+
+        Parameters
+        ----------
+        watched
+            Its name; the first thing watched if not given.
+        **arguments
+            `count` rows or `every` so much time per window, `level` and `limits` of the band: see
+            `windows_of`.
+        """
         name = watched or next(iter(self.scores))
         rows = np.arange(len(self))
         return windows_of(
@@ -71,12 +105,18 @@ class Replay:
         )
 
     def to_frame(self, backend: tables.Backend | None = None) -> Any:
-        """One line a row: scores and evidence."""
-        columns: dict[str, Any] = {"row": np.arange(len(self)), **self.scores}
+        """One line per row, scores and evidence: as pandas, polars or pyarrow, the first installed.
+
+        Parameters
+        ----------
+        backend
+            Which of them instead.
+        """
+        columns: dict[str, Array] = {"row": np.arange(len(self)), **self.scores}
         columns |= {f"evidence: {key}": line for key, line in self.trace.items()}
         return tables.frame(tables.arrow(columns, {"holds": "replay"}), backend)
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> dict[str, object]:
         """Plain values, ready for JSON."""
         return {
             "rows": len(self),
@@ -90,14 +130,14 @@ class Replay:
             "alarms": [
                 alarm.plain()
                 | ({} if self.times is None else {"time": str(self.times[alarm.at])})
-                | (_explained(self.culprits[place]) if place < len(self.culprits) else {})
-                for place, alarm in enumerate(self.alarms)
+                | (_explanation(self.culprits[number]) if number < len(self.culprits) else {})
+                for number, alarm in enumerate(self.alarms)
             ],
             "settings": self.settings.plain(),
         }
 
 
-def _explained(culprits: Culprits) -> dict[str, Any]:
+def _explanation(culprits: Culprits) -> dict[str, object]:
     return {
         "culprits": [
             {"row": row, "score": score, "contribution": share}
@@ -115,23 +155,45 @@ def _explained(culprits: Culprits) -> dict[str, Any]:
 
 def replay(
     monitor: Monitor,
-    points: Any,
+    points: Array,
     *,
-    segments: Any = None,
-    times: NDArray[Any] | None = None,
+    segments: Array = None,
+    times: Array | None = None,
     restart: bool = True,
     progress: Callable[[int, int], None] | None = None,
 ) -> Replay:
     """Run a monitor over recorded points.
 
-    With `restart` it begins anew after each alarm, as if somebody had looked into it, so that
-    later changes are raised too; the last alarm may then repeat the same change. `progress` is
-    called with rows done and rows in all.
+    Parameters
+    ----------
+    monitor
+        As fitted; it goes on from where it stands.
+    points
+        The stream's rows, in their order.
+    segments : (rows,)
+        Labels; by the monitor's own rule if not given.
+    times : (rows,)
+        When the rows came, for windows and alarms.
+    restart
+        Whether the monitor begins anew after each alarm, as if somebody had looked into it, so
+        that later changes are raised too; the last alarm may then repeat the same change.
+    progress
+        Called with rows done and rows in all.
+
+    Examples
+    --------
+    >>> from anharmonic.monitor import Monitor
+    >>> random = np.random.default_rng(1)
+    >>> quiet, later = random.normal(size=(1000, 2)), 3 * random.normal(size=(200, 2))
+    >>> size = lambda points: np.linalg.norm(points, axis=1)
+    >>> monitor = Monitor(lambda x: x[:, 0], quiet, watch={"size": size})
+    >>> print(replay(monitor, later).alarms[0].key)
+    size up
     """
     count = count_of(points)
     labels = segments_of(points, monitor.segment) if segments is None else np.asarray(segments)
-    begun = monitor.queries
-    seen: list[Observation] = []
+    queries_before = monitor.queries
+    observations: list[Observation] = []
     alarms: list[Alarm] = []
     culprits: list[Culprits] = []
     for start in range(0, count, BATCH):
@@ -139,34 +201,36 @@ def replay(
         batch = taken(points, rows)
         scores, reasons = monitor.considered(batch)
         for low in range(0, len(rows), PIECE):
-            few = slice(low, low + PIECE)
-            some = rows[few] - start
-            found = monitor.observed(
-                taken(batch, some),
-                {name: values[few] for name, values in scores.items()},
-                segments=None if labels is None else labels[rows[few]],
-                reasons=reasons[few],
+            piece = slice(low, low + PIECE)
+            observation = monitor.observed(
+                taken(batch, rows[piece] - start),
+                {name: values[piece] for name, values in scores.items()},
+                segments=None if labels is None else labels[rows[piece]],
+                reasons=reasons[piece],
             )
-            seen.append(found)
-            alarms += found.alarms
+            observations.append(observation)
+            alarms += observation.alarms
+            # Before the reset, which forgets the points.
             culprits += [
                 monitor.culprits(alarm=alarm)
-                for alarm in found.alarms[: max(0, EXPLAINED - len(culprits))]
+                for alarm in observation.alarms[: max(0, EXPLAINED - len(culprits))]
             ]
-            if found.alarm and restart:
+            if observation.alarm and restart:
                 monitor.reset()
         if progress is not None:
             progress(int(rows[-1]) + 1, count)
-    spent = monitor.queries - begun + sum(each.queries for each in culprits)
+    spent = monitor.queries - queries_before + sum(one.queries for one in culprits)
     return Replay(
-        scores=_joined([each.scores for each in seen]),
-        trace=_joined([each.trace for each in seen]),
+        scores=_joined([observation.scores for observation in observations]),
+        trace=_joined([observation.trace for observation in observations]),
         alarms=tuple(alarms),
         culprits=tuple(culprits),
         reference=monitor.reference,
         threshold=monitor.threshold,
         rate=monitor.rate,
-        blocks={name: block for (name, part), block in monitor.blocks.items() if part is None},
+        blocks={
+            name: block for (name, segment), block in monitor.blocks.items() if segment is None
+        },
         skipped=dict(monitor.skipped),
         queries=spent,
         settings=monitor.settings,
@@ -174,5 +238,5 @@ def replay(
     )
 
 
-def _joined(parts: list[dict[Any, Floats]]) -> dict[Any, Floats]:
-    return {name: np.concatenate([each[name] for each in parts]) for name in parts[0]}
+def _joined(parts: list[dict[Name, Floats]]) -> dict[Name, Floats]:
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}

@@ -1,9 +1,11 @@
-"""Rows as they come: one or many, arrays or tables, some of them not fit to be scored."""
+"""Rows as they come: one or many, arrays or tables, some of them not fit to be scored.
+
+Points are an array or a tensor (rows, …), or a table of any library that narwhals knows.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import narwhals.stable.v1 as nw
 import numpy as np
@@ -11,16 +13,16 @@ from numpy.typing import NDArray
 
 from anharmonic._core.arrays import to_numpy64
 from anharmonic._core.frames import as_table
-from anharmonic._core.protocols import Integers
+from anharmonic._core.protocols import Array, Integers
 from anharmonic.errors import PointsError, SettingsError
 
 __all__ = ["Segmenting", "count_of", "rows_of", "segments_of", "taken", "unusable"]
 
-Segmenting = str | int | Callable[[Any], Any] | None
+Segmenting = str | int | Callable[[Array], Array] | None
 """A column's name or number, or a function from points to labels."""
 
 
-def rows_of(points: Any, shape: tuple[int, ...]) -> Any:
+def rows_of(points: Array, shape: tuple[int, ...]) -> Array:
     """Points as rows; a single one, of the shape that the reference's have, becomes a row."""
     if as_table(points) is not None:
         return points
@@ -28,20 +30,21 @@ def rows_of(points: Any, shape: tuple[int, ...]) -> Any:
     return array[None] if array.ndim == len(shape) else array
 
 
-def count_of(points: Any) -> int:
+def count_of(points: Array) -> int:
     """How many rows."""
     return int(points.shape[0]) if hasattr(points, "shape") else len(points)
 
 
-def taken(points: Any, rows: Integers) -> Any:
+def taken(points: Array, rows: Integers) -> Array:
     """Some of the rows."""
     table = as_table(points)
     if table is not None:
+        # pandas would keep the old index, which is no row number any more.
         return nw.maybe_reset_index(table[rows.tolist()]).to_native()
     return points[rows.tolist()]
 
 
-def unusable(points: Any, columns: tuple[str, ...]) -> NDArray[np.bool_]:
+def unusable(points: Array, columns: tuple[str, ...]) -> NDArray[np.bool_]:
     """Which rows hold NaN or infinity where the model is moved along."""
     table = as_table(points)
     if table is not None:
@@ -54,7 +57,7 @@ def unusable(points: Any, columns: tuple[str, ...]) -> NDArray[np.bool_]:
     return np.asarray(~np.isfinite(flat).all(axis=1))
 
 
-def segments_of(points: Any, rule: Segmenting) -> NDArray[np.str_] | None:
+def segments_of(points: Array, rule: Segmenting) -> NDArray[np.str_] | None:
     """Each row's segment as text; None where nobody asked for segments."""
     if rule is None:
         return None

@@ -1,20 +1,21 @@
 """What is watched: functions from points to numbers, settled once on the reference.
 
 The ball is drawn once and kept. So a score is a function of the point alone, the same in any
-batch, and the stream's scores are to the reference's as its points are to the reference's.
+batch: while the stream's points follow the reference's law, so do its scores.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from anharmonic import balls, models
 from anharmonic._core.margins import by_class, labels_of, margins_of, of_classes, probabilities_of
-from anharmonic._core.protocols import Ball, Floats, Model
+from anharmonic._core.protocols import Array, Ball, Floats, Model
 from anharmonic._core.randomness import generator
 from anharmonic._core.reductions import Reduction, chosen_reduction
 from anharmonic._core.streams import Stream
@@ -27,22 +28,42 @@ from anharmonic.measures.stability import nstep_robustness
 from anharmonic.regions import Region
 from anharmonic.regions import points as as_points
 
-__all__ = ["STEPS", "Scorer", "Watch", "Watched", "chosen_watch", "settled"]
+__all__ = ["STEPS", "Scorer", "Watch", "Watched", "chosen_watch", "fit_scorer"]
 
-Watched = str | Callable[[Any], Any]
+Watched = str | Callable[[Array], ArrayLike]
 """One of `NAMES`, or a function from points to numbers."""
 Watch = Watched | Sequence[Watched] | Mapping[str, Watched]
+"""One thing watched, several, or several by names of the user's own."""
 NAMES = ("gamma", "flip", "confidence", "margin")
 STEPS = 25
 """Random steps that the flip chance is about, as in the paper's search."""
 ROUNDING = 1e-9
 """Of the model's output: a smaller gamma is rounding, and rounding drifts with its inputs."""
-PROBED = 256
+PILOT_POINTS = 256
+"""Of the reference, for choosing radius, scale and ball."""
 
 
 @dataclass(frozen=True)
 class Scorer:
-    """How the model is looked at: in which directions, how far, in which units."""
+    """How the model is measured: in which directions, how far, in which units.
+
+    Parameters
+    ----------
+    model
+        The model that answers.
+    columns
+        The columns that move.
+    shape
+        Of one point.
+    still
+        Whether other columns stay as they are.
+    radius, units
+        How far neighbours lie, in units (columns,) of the features.
+    ball
+        The directions, drawn once.
+    reduction, bounds, batch_size, output
+        As in `gamma`.
+    """
 
     model: Model
     columns: tuple[str, ...]
@@ -52,31 +73,33 @@ class Scorer:
     units: tuple[float, ...]
     ball: Ball
     reduction: Reduction
-    bounds: Any = None
+    bounds: object = None
     batch_size: int | None = None
-    output: Any = None
+    output: object = None
     _settled: list[Setup] = field(default_factory=list, init=False, repr=False, compare=False)
 
-    def region(self, points: Any) -> Region:
+    def region(self, points: object) -> Region:
         """Points with the reference's columns moving."""
         return as_points(points, self.columns if self.still else None)
 
-    def measure(self, watched: Watched, points: Any) -> Floats:
+    def measure(self, watched: Watched, points: object) -> Floats:
         """Values (rows,) of one thing."""
         if callable(watched):
             values = np.asarray(watched(points), dtype=np.float64)
             if values.ndim != 1:
-                raise OutputError(f"what is watched gave shape {values.shape}: one number a point")
+                raise OutputError(
+                    f"what is watched gave shape {values.shape}: one number per point"
+                )
             return values
         region = self.region(points)
         if watched == "gamma":
             return self.gamma_of(region)
         if watched == "flip":
             return self._flip(region)
-        return self._sureness(region, watched)
+        return self._certainty(region, watched)
 
     def queries(self, watched: Watched) -> int:
-        """What one row of one thing costs; a function of anybody's counts nothing."""
+        """What one row of one thing costs; a function of the user's counts nothing."""
         if callable(watched):
             return 0
         return 1 + self.ball.count if watched in ("gamma", "flip") else 1
@@ -88,6 +111,7 @@ class Scorer:
         sphere = Sphere.of(setup, self.ball, reduction)
         check_room(sphere)
         scores = gamma_once(sphere)
+        # Outputs (rows,) or (rows, columns): the size of a row is that of its largest column.
         outputs = scores.outputs.reshape(len(scores), -1)
         size = np.abs(outputs).max(axis=1)
         return np.where(scores.values > ROUNDING * size, scores.values, 0.0)
@@ -108,6 +132,7 @@ class Scorer:
         return self._settled[0].at(region)
 
     def _flip(self, region: Region) -> Floats:
+        """The chance (rows,) that `STEPS` random steps change the decision."""
         return nstep_robustness(
             self.model,
             region,
@@ -121,42 +146,49 @@ class Scorer:
             batch_size=self.batch_size,
         ).values
 
-    def _sureness(self, region: Region, watched: str) -> Floats:
+    def _certainty(self, region: Region, watched: str) -> Floats:
+        """Margin or confidence (rows,) of the decision: one query per row."""
         caller, chunk = caller_for(self.model, region, self.batch_size)
         rows = np.arange(len(region))
-        parts = [rows[start : start + chunk] for start in range(0, len(rows), chunk)]
+        batches = [rows[start : start + chunk] for start in range(0, len(rows), chunk)]
+        # A caller takes neighbours (rows, neighbours, features): here a row is its only one.
         outputs = np.concatenate(
-            [answers(caller, rows_on_device(caller, few)[:, None, :], few)[:, 0] for few in parts]
+            [
+                answers(caller, rows_on_device(caller, batch)[:, None, :], batch)[:, 0]
+                for batch in batches
+            ]
         )
-        each = by_class(outputs, self.model.kind)
+        by_classes = by_class(outputs, self.model.kind)
+        labels = labels_of(by_classes)
         if watched == "margin":
-            return np.asarray(margins_of(each, labels_of(each)))
-        return np.asarray(of_classes(probabilities_of(each, self.model.kind), labels_of(each)))
+            return np.asarray(margins_of(by_classes, labels))
+        return np.asarray(of_classes(probabilities_of(by_classes, self.model.kind), labels))
 
 
-def settled(
-    model: Any,
-    reference: Any,
+def fit_scorer(
+    model: object,
+    reference: object,
     *,
     moving: Sequence[str | int] | None,
     radius: float | Literal["auto"],
     directions: int,
-    output: Any,
+    output: object,
     reduction: Reduction | None,
-    scale: Any,
-    bounds: Any,
+    scale: ArrayLike | Literal["auto"] | None,
+    bounds: object,
     batch_size: int | None,
     seed: int,
 ) -> tuple[Scorer, int]:
     """Units, radius and ball from the reference, and what it cost to find them."""
-    asked = models.as_model(model, output=output)
+    predictor = models.as_model(model, output=output)
     if isinstance(reference, Region):
         raise PointsError("give the reference's points themselves, and moving= for what may move")
     region = as_points(reference, moving)
-    few = np.sort(generator(seed, Stream.SCORER_PILOT).permutation(len(region))[:PROBED])
-    known = gamma(
-        asked,
-        region.rows(few),
+    pilot = np.sort(generator(seed, Stream.SCORER_PILOT).permutation(len(region))[:PILOT_POINTS])
+    # gamma itself settles everything that is "auto"; its scores are not used.
+    scores = gamma(
+        predictor,
+        region.rows(pilot),
         reference=region,
         radius=radius,
         directions=directions,
@@ -167,28 +199,29 @@ def settled(
         batch_size=batch_size,
         seed=seed,
     )
-    found = known.settings
+    settings = scores.settings
     scorer = Scorer(
-        model=asked,
-        columns=tuple(found.columns),
+        model=predictor,
+        columns=tuple(settings.columns),
         shape=region.shape,
-        still=bool(found.still),
-        radius=found.radius,
-        units=tuple(found.scale),
-        ball=_drawn(found.ball, found.dimension, directions, seed),
-        reduction=reduction or found.reduction or "norm",
+        still=bool(settings.still),
+        radius=settings.radius,
+        units=tuple(settings.scale),
+        ball=_draw_ball(settings.ball, settings.dimension, directions, seed),
+        reduction=reduction or settings.reduction or "norm",
         bounds=bounds,
         batch_size=batch_size,
         output=output,
     )
-    return scorer, known.queries
+    return scorer, scores.queries
 
 
-def _drawn(name: str, dimension: int, directions: int, seed: int) -> Ball:
+def _draw_ball(name: str, dimension: int, directions: int, seed: int) -> Ball:
     """As many turns of the ball as fit into `directions`, drawn once."""
     plain = name.removeprefix("rotated ")
     ball = balls.rotated(balls.named(plain, dimension, directions))
     turns = max(1, directions // ball.count)
+    # Of a pair only the first is kept, and `balls.pairs` adds its reflection again.
     step = 2 if ball.paired else 1
     drawn = np.concatenate([ball.vectors(seed, turn=turn)[::step] for turn in range(turns)])
     fixed = balls.fixed(drawn, f"{turns} × {name}")
@@ -201,10 +234,10 @@ def chosen_watch(watch: Watch) -> dict[str, Watched]:
         named = dict(watch)
     else:
         listed = [watch] if isinstance(watch, str) or callable(watch) else list(watch)
-        named = {each if isinstance(each, str) else each.__name__: each for each in listed}
+        named = {thing if isinstance(thing, str) else thing.__name__: thing for thing in listed}
         if len(named) < len(listed):
             raise SettingsError("two things watched have the same name: give {name: function}")
-    unknown = [each for each in named.values() if not callable(each) and each not in NAMES]
+    unknown = [thing for thing in named.values() if not callable(thing) and thing not in NAMES]
     if unknown or not named:
         raise SettingsError(
             f"cannot watch {unknown or 'nothing'}: choose of {', '.join(NAMES)}, or give a "

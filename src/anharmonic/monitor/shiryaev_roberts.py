@@ -1,4 +1,4 @@
-"""R = (1 + R)·e for many bets at once: as a scan, to the same bits however the steps are cut.
+"""Shiryaev–Roberts sums R = (1 + R)·e of many bets at once: a scan, the same bits in any cut.
 
 Within a period of steps R = P·(R₀ + Σ 1/P′), with P the product of the e-values so far and P′
 the product before each step. All terms are positive, so nothing cancels. Products and sums are
@@ -51,41 +51,50 @@ def added(
     (2, bets, n). R is brought back to `highest` (bets,) where a period ends above it.
     """
     bets, count = multipliers.shape
+    # Steps of the present period that are done already; arrays begin at that period's beginning.
     before = steps % PERIOD
     periods = -(-(before + count) // PERIOD)
-    here = slice(before, before + count)
+    new = slice(before, before + count)
     factors = np.ones((bets, periods * PERIOD))
-    factors[:, here] = multipliers
+    factors[:, new] = multipliers
     if before:
+        # The product so far stands for all factors of the period that came before.
         factors[:, before - 1] = sums.product
+    # P after each step, from each period's beginning: (bets, periods, PERIOD).
     products: Floats = np.multiply.accumulate(factors.reshape(bets, periods, PERIOD), axis=2)
     parts = np.zeros((2, bets, periods * PERIOD))
+    # 1/P′, P′ being the product before a step: 1 at a period's first.
     inverse = np.ones((bets, periods, PERIOD))
     np.divide(1.0, products[..., :-1], out=inverse[..., 1:])
-    parts[0, :, here] = inverse.reshape(bets, -1)[:, here]
-    np.multiply(parts[0, :, here], rows, out=parts[1, :, here])
+    parts[0, :, new] = inverse.reshape(bets, -1)[:, new]
+    # The weighted sum has each start's row as its weight: their ratio dates the change.
+    np.multiply(parts[0, :, new], rows, out=parts[1, :, new])
     if before:
         parts[..., before - 1] = sums.parts
+    # Σ 1/P′ within each period: (2, bets, periods, PERIOD).
     parts = np.cumsum(parts.reshape(2, bets, periods, PERIOD), axis=3)
     begun = np.empty((2, bets, periods))
     start = sums.begun
     for period in range(periods):
         begun[..., period] = start
+        # R at the period's end, P·(R₀ + Σ 1/P′), is the next one's R₀: (2, bets).
         start = products[:, period, -1] * (start + parts[:, :, period, -1])
+        # Both rows are scaled alike, so that the date of the change stays.
         start = start * np.minimum(1.0, highest / np.maximum(start[0], 1.0))
-    every = (products * (begun[..., None] + parts)).reshape(2, bets, -1)[..., here]
-    return _after(sums, start, begun, products, parts, before + count), every
+    history = (products * (begun[..., None] + parts)).reshape(2, bets, -1)[..., new]
+    return _sums_after(before + count, sums, start, begun, products, parts), history
 
 
-def _after(
-    sums: Sums, start: Floats, begun: Floats, products: Floats, parts: Floats, place: int
+def _sums_after(
+    step: int, sums: Sums, start: Floats, begun: Floats, products: Floats, parts: Floats
 ) -> Sums:
-    """The sums after step `place`, counted from the first period's beginning."""
-    if place == 0:
+    """The sums after a step that is counted from the first period's beginning."""
+    if step == 0:
         return sums
-    if place % PERIOD == 0:
+    if step % PERIOD == 0:
+        # A new period begins: no factors yet, R₀ as the last one left it.
         return no_sums(len(products))._replace(begun=start)
-    period, inside = divmod(place - 1, PERIOD)
+    period, inside = divmod(step - 1, PERIOD)
     return Sums(
         begun[..., period].copy(),
         products[:, period, inside].copy(),

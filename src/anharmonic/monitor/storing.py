@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
 import numpy as np
 
 from anharmonic import balls, models
 from anharmonic._core.estimate import Estimate
 from anharmonic._core.files import whole_file
-from anharmonic._core.protocols import Floats
+from anharmonic._core.protocols import Array, Floats
 from anharmonic.errors import InputError, SettingsError
 from anharmonic.monitor.bets import Bets
 from anharmonic.monitor.channels import Channels
 from anharmonic.monitor.dependence import dependence_of, why_no_promise
 from anharmonic.monitor.detector import Evidence
-from anharmonic.monitor.packing import FORMAT, own, read, written
+from anharmonic.monitor.packing import FORMAT, own_detector, read, written
 from anharmonic.monitor.scorer import Scorer, Watch, Watched, chosen_watch
 
 if TYPE_CHECKING:
@@ -26,25 +27,27 @@ if TYPE_CHECKING:
 __all__ = ["Parts", "load", "save"]
 
 BETS = ("clips", "thresholds", "bounds", "stakes", "weights")
+"""The arrays of `Bets`, by their names in the file."""
 
 
 def save(monitor: Monitor, path: str | os.PathLike[str], memory: int) -> Path:
     """Everything but the model, the memory of points and functions of the user's own."""
     scorer = monitor.scorer
-    if any(callable(each) for each in (scorer.reduction, scorer.output, monitor.segment)):
+    if any(callable(setting) for setting in (scorer.reduction, scorer.output, monitor.segment)):
         raise SettingsError(
             "an output, reduction or segment that is a function cannot be saved: name it"
         )
     state = monitor.state()
-    arrays: dict[str, Any] = {"state": np.frombuffer(state, dtype=np.uint8)}
+    arrays: dict[str, Array] = {"state": np.frombuffer(state, dtype=np.uint8)}
     for name, scores in monitor.reference.items():
         arrays[f"reference.{name}"] = scores
-    for place, channel in enumerate(monitor.channels.values()):
-        for way, bets in enumerate(own(channel).bets):
+    for number, channel in enumerate(monitor.channels.values()):
+        for direction, bets in enumerate(own_detector(channel).bets):
             for part in BETS:
-                arrays[f"{place}.{way}.{part}"] = getattr(bets, part)
+                arrays[f"{number}.{direction}.{part}"] = getattr(bets, part)
     ball = scorer.ball
     assert isinstance(ball, balls.Directions)
+    # Of a pair only the first: the other is its reflection.
     arrays["ball"] = ball.vectors()[:: 2 if ball.paired else 1]
     about = {"format": FORMAT, "memory": memory, **_settings(monitor, ball)}
     with whole_file(path) as temporary:
@@ -52,7 +55,8 @@ def save(monitor: Monitor, path: str | os.PathLike[str], memory: int) -> Path:
     return Path(path)
 
 
-def _settings(monitor: Monitor, ball: balls.Directions) -> dict[str, Any]:
+def _settings(monitor: Monitor, ball: balls.Directions) -> dict[str, object]:
+    """What `load` reads again; names are those of 0.1.0, which said sight for scorer."""
     scorer = monitor.scorer
     return {
         "rate": monitor.rate,
@@ -61,8 +65,10 @@ def _settings(monitor: Monitor, ball: balls.Directions) -> dict[str, Any]:
         "score": monitor.score,
         "fit_queries": monitor.fit_queries,
         "suspicion": monitor.suspicion,
-        "usual_shares": [list(each) for each in monitor.usual_shares],
-        "watch": {name: None if callable(it) else it for name, it in monitor.watch.items()},
+        "usual_shares": [list(estimate) for estimate in monitor.usual_shares],
+        "watch": {
+            name: None if callable(thing) else thing for name, thing in monitor.watch.items()
+        },
         "ball": {"name": ball.name, "paired": ball.paired},
         "sight": {
             "columns": list(scorer.columns),
@@ -78,12 +84,13 @@ def _settings(monitor: Monitor, ball: balls.Directions) -> dict[str, Any]:
         "channels": [
             {
                 "name": list(name),
-                "rate": own(channel).rate,
-                "block": own(channel).block,
-                "unpromised": own(channel).unpromised,
-                "signs": [bets.sign for bets in own(channel).bets],
+                "rate": detector.rate,
+                "block": detector.block,
+                "unpromised": detector.unpromised,
+                "signs": [bets.sign for bets in detector.bets],
             }
             for name, channel in monitor.channels.items()
+            for detector in (own_detector(channel),)
         ],
     }
 
@@ -105,67 +112,84 @@ class Parts(TypedDict):
     suspicion: str
 
 
-def load(path: str | os.PathLike[str], model: Any, watch: Watch | None) -> tuple[Parts, bytes]:
+def load(path: str | os.PathLike[str], model: object, watch: Watch | None) -> tuple[Parts, bytes]:
     """A saved monitor's parts and its state."""
     file = Path(path)
     if not file.is_file():
         raise InputError(f"there is no file {file}: give what Monitor.save wrote")
     arrays, about = read(file, str(file))
-    things = _watched(about["watch"], watch)
-    channels: Channels = {}
-    for place, each in enumerate(about["channels"]):
-        bets = [
-            Bets(sign, **{part: arrays[f"{place}.{way}.{part}"] for part in BETS})
-            for way, sign in enumerate(each["signs"])
-        ]
-        watched, segment = each["name"]
-        unpromised = each.get("unpromised")
-        if "unpromised" not in each:
-            # Before 0.2 blocks could be too short, and nobody asked.
-            scores = arrays[f"reference.{watched}"]
-            unpromised = why_no_promise(dependence_of(scores), len(scores), each["block"])
-        channels[watched, segment] = Evidence.of(bets, each["rate"], each["block"], unpromised)
+    watched = _watched(about["watch"], watch)
     parts: Parts = {
         "scorer": _scorer(about, arrays, model),
-        "watch": things,
-        "reference": {name: arrays[f"reference.{name}"] for name in things},
-        "channels": channels,
+        "watch": watched,
+        "reference": {name: arrays[f"reference.{name}"] for name in watched},
+        "channels": _channels(about["channels"], arrays),
         "rate": about["rate"],
         "segment": about["segment"],
         "score": about["score"],
         "seed": about["seed"],
         "memory": about["memory"],
-        "usual_shares": tuple(Estimate(*each) for each in about["usual_shares"]),
+        "usual_shares": tuple(Estimate(*pair) for pair in about["usual_shares"]),
         "fit_queries": about["fit_queries"],
         "suspicion": about.get("suspicion", ""),
     }
     return parts, arrays["state"].tobytes()
 
 
-def _watched(saved: dict[str, Any], given: Watch | None) -> dict[str, Watched]:
+class _ChannelFacts(TypedDict):
+    """A channel as the file describes it, beside its arrays."""
+
+    name: list[str | None]
+    rate: float
+    block: int
+    unpromised: NotRequired[str | None]
+    signs: list[int]
+
+
+def _channels(described: Sequence[_ChannelFacts], arrays: Mapping[str, Array]) -> Channels:
+    channels: Channels = {}
+    for number, facts in enumerate(described):
+        bets = [
+            Bets(sign, **{part: arrays[f"{number}.{direction}.{part}"] for part in BETS})
+            for direction, sign in enumerate(facts["signs"])
+        ]
+        watched, segment = facts["name"]
+        assert watched is not None
+        if "unpromised" in facts:
+            unpromised = facts["unpromised"]
+        else:
+            # Before 0.2 blocks could be too short, and nobody asked.
+            scores = arrays[f"reference.{watched}"]
+            unpromised = why_no_promise(dependence_of(scores), len(scores), facts["block"])
+        channels[watched, segment] = Evidence.of(bets, facts["rate"], facts["block"], unpromised)
+    return channels
+
+
+def _watched(saved: Mapping[str, str | None], given: Watch | None) -> dict[str, Watched]:
+    """What is watched: as saved, and functions, of which only names are saved, as given."""
     named = {} if given is None else chosen_watch(given)
-    missing = [name for name, each in saved.items() if each is None and name not in named]
+    missing = [name for name, thing in saved.items() if thing is None and name not in named]
     if missing:
         raise SettingsError(
             f"{', '.join(missing)} was a function: give it again with watch={{name: function}}"
         )
-    return {name: named[name] if each is None else each for name, each in saved.items()}
+    return {name: named[name] if thing is None else thing for name, thing in saved.items()}
 
 
-def _scorer(about: dict[str, Any], arrays: dict[str, Any], model: Any) -> Scorer:
-    known = about["sight"]
+def _scorer(about: Mapping[str, Any], arrays: Mapping[str, Array], model: object) -> Scorer:
+    settings = about["sight"]
     fixed = balls.fixed(arrays["ball"], about["ball"]["name"])
     paired = about["ball"]["paired"]
     return Scorer(
-        model=models.as_model(model, output=known["output"]),
-        columns=tuple(known["columns"]),
-        shape=tuple(known["shape"]),
-        still=known["still"],
-        radius=known["radius"],
-        units=tuple(known["units"]),
+        model=models.as_model(model, output=settings["output"]),
+        columns=tuple(settings["columns"]),
+        shape=tuple(settings["shape"]),
+        still=settings["still"],
+        radius=settings["radius"],
+        units=tuple(settings["units"]),
         ball=balls.pairs(fixed) if paired else fixed,
-        reduction=known["reduction"],
-        bounds=known["bounds"],
-        batch_size=known["batch_size"],
-        output=known["output"],
+        reduction=settings["reduction"],
+        bounds=settings["bounds"],
+        batch_size=settings["batch_size"],
+        output=settings["output"],
     )

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from anharmonic._core import tables
-from anharmonic._core.protocols import Floats, Integers
+from anharmonic._core.protocols import Array, Floats, Integers
 from anharmonic._core.statistics import Moments
 from anharmonic.errors import SettingsError
 from anharmonic.monitor.dependence import dependence_of
@@ -21,10 +21,22 @@ __all__ = ["WindowArguments", "Windows", "windows_of"]
 
 @dataclass(frozen=True)
 class Windows:
-    """Means of windows: arrays with one entry a window.
+    """Means of windows, beside the band that the reference allows.
 
-    `first` and `last` are rows, `counts` how many of them were scored; a window is `outside`
-    where its mean is not within `low` and `high`.
+    Parameters
+    ----------
+    watched
+        The name of what is watched.
+    first, last : (windows,)
+        The rows that a window begins and ends with.
+    counts : (windows,)
+        How many of its rows were scored.
+    means, errors : (windows,)
+        Their mean score, and its standard error.
+    low, high : (windows,)
+        Where the mean may lie; a window is `outside` where it does not.
+    starts : (windows,)
+        The time of the first row, where times are known.
     """
 
     watched: str
@@ -42,11 +54,18 @@ class Windows:
 
     @property
     def outside(self) -> NDArray[np.bool_]:
+        """Which windows have a mean below `low` or above `high`, (windows,)."""
         return np.asarray((self.means < self.low) | (self.means > self.high))
 
     def to_frame(self, backend: tables.Backend | None = None) -> Any:
-        """One line a window, as the first installed of pandas, polars and pyarrow, or as told."""
-        columns: dict[str, Any] = {} if self.starts is None else {"start": self.starts}
+        """One line per window, as the first installed of pandas, polars and pyarrow.
+
+        Parameters
+        ----------
+        backend
+            Which of them instead.
+        """
+        columns: dict[str, Array] = {} if self.starts is None else {"start": self.starts}
         columns |= {
             "first": self.first,
             "last": self.last,
@@ -65,10 +84,22 @@ class Windows:
 
 
 class WindowArguments(TypedDict, total=False):
-    """How a stream is cut into windows, and what their means are held against."""
+    """How a stream is cut into windows, and what their means are held against.
+
+    Parameters
+    ----------
+    count
+        Rows per window.
+    every
+        Time per window, in units in which times are subtracted: `np.timedelta64(1, "h")`.
+    level
+        The share of windows that lie inside while nothing changes; 0.997 if not given.
+    limits
+        Thresholds (low, high) for the means instead.
+    """
 
     count: int
-    every: Any
+    every: object
     level: float
     limits: Sequence[float] | None
 
@@ -79,42 +110,60 @@ def windows_of(
     scores: Floats,
     reference: Floats,
     *,
-    times: NDArray[Any] | None = None,
+    times: Array | None = None,
     **arguments: Unpack[WindowArguments],
 ) -> Windows:
     """Windows of `count` rows, or of `every` so much time, counted from the first.
 
-    `limits` are thresholds (low, high) for the means. Without them a window is outside where
-    its mean differs from the reference's by more than chance at `level` would have it, its
-    autocorrelation counted in. Windows overlap with nothing and know no false-alarm rate.
+    Without `limits` a window is outside where its mean differs from the reference's by more than
+    chance at `level` would have it, its autocorrelation counted in. Windows do not overlap and
+    promise no false-alarm rate.
 
-    >>> seen = windows_of("gamma", np.arange(4), np.array([1.0, 1, 5, 5]), np.ones(50), count=2)
-    >>> seen.means.tolist(), seen.outside.tolist()
+    Parameters
+    ----------
+    watched
+        The name of what is watched.
+    rows, scores : (rows,)
+        Numbers and scores, NaN where a row was not scored.
+    reference : (n,)
+        The reference's scores.
+    times : (rows,)
+        When the rows came.
+    **arguments
+        See `WindowArguments`.
+
+    Examples
+    --------
+    >>> scores = np.array([1.0, 1, 5, 5])
+    >>> windows = windows_of("gamma", np.arange(4), scores, np.ones(50), count=2)
+    >>> windows.means.tolist(), windows.outside.tolist()
     ([1.0, 5.0], [False, True])
     """
     count, every = arguments.get("count"), arguments.get("every")
     level, limits = arguments.get("level", 0.997), arguments.get("limits")
     if (count is None) == (every is None) or (every is not None and times is None):
         raise SettingsError("windows are of count=<rows>, or of every=<time> with times")
+    # Each row's window, counted from the first: (rows,).
     if count is not None:
-        places = (rows - rows[:1]) // count if len(rows) else rows
+        window_of = (rows - rows[:1]) // count if len(rows) else rows
     else:
         assert times is not None
-        places = ((times - times[:1]) // every).astype(np.int64)
-    numbers, begins = np.unique(places, return_index=True)
+        window_of = ((times - times[:1]) // every).astype(np.int64)
+    windows, begins = np.unique(window_of, return_index=True)
     parts = np.split(np.arange(len(rows)), begins[1:])
     values = [scores[part][np.isfinite(scores[part])] for part in parts]
-    moments = [Moments.of(each) for each in values]
-    counts = np.array([len(each) for each in values], dtype=np.int64)
+    moments = [Moments.of(scored) for scored in values]
+    counts = np.array([len(scored) for scored in values], dtype=np.int64)
     low, high = _band(reference, counts, level) if limits is None else np.array(limits)
-    empty = np.full(len(numbers), np.nan)
+    # A window in which nothing was scored has no band.
+    empty = np.full(len(windows), np.nan)
     return Windows(
         watched,
         first=np.array([rows[part[0]] for part in parts], dtype=np.int64),
         last=np.array([rows[part[-1]] for part in parts], dtype=np.int64),
         counts=counts,
-        means=np.array([each.mean if each.count else np.nan for each in moments]),
-        errors=np.array([float(each.error) for each in moments]),
+        means=np.array([window.mean if window.count else np.nan for window in moments]),
+        errors=np.array([float(window.error) for window in moments]),
         low=np.where(counts > 0, low, empty),
         high=np.where(counts > 0, high, empty),
         starts=None if times is None else np.array([times[part[0]] for part in parts]),
@@ -124,7 +173,9 @@ def windows_of(
 def _band(reference: Floats, counts: Integers, level: float) -> tuple[Floats, Floats]:
     """Where means of so many scores lie, from the reference's mean, spread and memory."""
     time = dependence_of(reference).time
-    known = reference.var(ddof=1) * time
-    error = np.sqrt(known / np.maximum(counts, 1) + known / len(reference))
-    reach = ndtri(0.5 + level / 2) * error
-    return reference.mean() - reach, reference.mean() + reach
+    # The long-run variance σ²·τ: means of n scores vary by σ²·τ/n.
+    variance = reference.var(ddof=1) * time
+    # The reference's own mean is no surer than a window of its length.
+    error = np.sqrt(variance / np.maximum(counts, 1) + variance / len(reference))
+    half_width = ndtri(0.5 + level / 2) * error
+    return reference.mean() - half_width, reference.mean() + half_width

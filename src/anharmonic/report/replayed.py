@@ -109,9 +109,8 @@ def _facts(replay: Replay) -> list[tuple[str, str]]:
 
 
 def _row(replay: Replay, alarm: Alarm) -> AlarmRow:
-    way = {"up": "rose", "down": "fell"}.get(alarm.direction, "changed")
     return AlarmRow(
-        f"{alarm.watched} {way}",
+        f"{alarm.watched} {alarm.change}",
         "all traffic" if alarm.segment is None else alarm.segment,
         f"{alarm.at:,}",
         f"{alarm.since:,}",

@@ -14,7 +14,6 @@ import anharmonic as ah
 from anharmonic._core import tables
 from anharmonic.cli import app
 from anharmonic.errors import InputError
-from anharmonic.measures.baselines import FlipScores
 
 POINTS = np.random.default_rng(0).normal(size=(40, 3))
 AROUND: dict[str, Any] = {"radius": 0.8, "scale": None}
@@ -67,11 +66,12 @@ def test_bounds_of_version_0_1_0_still_open(tmp_path: Path) -> None:
 
 
 @pytest.mark.finding("code 0.1")
-def test_scores_of_another_kind_are_refused_in_words(tmp_path: Path) -> None:
+def test_results_of_another_kind_are_refused_in_words(tmp_path: Path) -> None:
     file = RESULTS["gamma"]().save(tmp_path / "gamma.parquet")
-    for kind in (ah.CleverScores, FlipScores):
-        with pytest.raises(InputError, match=r"holds gamma scores: open it with Scores\.load"):
-            kind.load(file)
+    with pytest.raises(InputError, match="holds scores: give a file written by Search"):
+        ah.Search.load(file)
+    with pytest.raises(InputError, match="holds scores: give a file written by Spade"):
+        ah.SpadeScores.load(file)
 
 
 MODULE = """

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import anharmonic as ah
+from anharmonic._core.settings import Settings
 from anharmonic.cli.compare import show_comparison
 from anharmonic.errors import SettingsError
 from anharmonic.measures.compare import Comparison
@@ -41,7 +42,9 @@ def scored(turns, **settings):
     """Scores from single turns (points, turns) of a plain output."""
     mean, count = turns.mean(axis=1), turns.shape[1]
     noise = turns.var(axis=1, ddof=1) / count
-    about = {"kind": "value", "reduction": "norm", "rotations": count, **settings}
+    about = Settings.record(
+        **{"kind": "value", "reduction": "norm", "rotations": count, **settings}
+    )
     many = np.full(len(turns), count)
     return Scores(
         "gamma", abs(mean), noise**0.5, mean**2 - noise, mean, mean, many, turns.size, about

@@ -113,7 +113,7 @@ def test_the_printed_python_of_a_comparison_runs_where_columns_are_held(tmp_path
 def test_a_scale_of_the_wrong_length_is_explained():
     with pytest.raises(SettingsError, match=r"shape \(2,\) and 4 columns move \(0, 1, 2"):
         ah.gamma(waves(1), POINTS, scale=[1.0, 2.0])
-    assert ah.gamma(waves(1), POINTS, scale=[2.0], radius=0.1).settings.scale == [2.0] * 4
+    assert ah.gamma(waves(1), POINTS, scale=[2.0], radius=0.1).settings.scale == (2.0,) * 4
 
 
 @pytest.mark.finding("numbers A3")

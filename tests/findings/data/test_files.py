@@ -11,13 +11,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from typer.main import get_command
 from typer.testing import CliRunner
 
 import anharmonic as ah
 from anharmonic._core.files import read_data
 from anharmonic.cli import app
 from anharmonic.errors import InputError, OutputError
+from tests.commands import command_named
 
 FRAME = pd.DataFrame(
     np.random.default_rng(0).normal(size=(30, 2)), columns=["a", "b"], index=np.arange(30)[::-1]
@@ -172,7 +172,7 @@ def test_moving_holds_for_the_reference_too(tmp_path: Path, monkeypatch) -> None
 @pytest.mark.finding("newcomer: --help")
 @pytest.mark.parametrize("command", ["gamma", "compare", "search", "nstep", "explain", "sweep"])
 def test_every_option_is_explained(command: str) -> None:
-    found = get_command(app).commands[command]  # type: ignore[attr-defined]
+    found, _ = command_named([command])
     silent = [each.name for each in found.params if not getattr(each, "help", True)]
     assert silent == []
     data = next(each for each in found.params if each.name == "data")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -58,7 +60,7 @@ def test_the_worst_of_the_others_stays_the_largest(name):
 @pytest.mark.finding("numbers A8")
 def test_a_file_that_does_not_say_is_known_by_its_measure():
     scores = paper(near, POINTS, radius=0.3)
-    del scores.settings.fragile
+    scores = replace(scores, settings=scores.settings.without("fragile"))
     assert scores.fragile == "small"
 
 

@@ -46,7 +46,7 @@ def test_noise_alone_has_the_error_of_a_random_sample(steps):
 def test_some_rows_of_a_grid_are_a_sample_again():
     region = ah.regions.grid([(-1, 1)] * 2, 20)
     some = ah.gamma(lambda x: x[:, 0] ** 4, region.rows(np.arange(0, 400, 3)), radius=0.1)
-    assert some.settings.cells is None
+    assert some.settings.cells == ()
     assert some.error == float(some.moments.error)
 
 

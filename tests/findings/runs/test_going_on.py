@@ -44,8 +44,10 @@ class Stopping:
 
 def assert_same(one, other):
     for field in fields(ah.Scores):
-        if field.name not in ("settings", "sums"):
+        if field.name not in ("settings", "sums", "columns"):
             np.testing.assert_array_equal(getattr(one, field.name), getattr(other, field.name))
+    for name in {*one.columns, *other.columns}:
+        np.testing.assert_array_equal(one.columns[name], other.columns[name])
     assert one.settings.with_facts(model="") == other.settings.with_facts(model="")
 
 

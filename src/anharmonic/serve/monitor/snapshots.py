@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import AsyncIterator
 from typing import NamedTuple, TypedDict
 
+from anharmonic.monitor.alarms import direction_word
 from anharmonic.serve.http.problems import Overloaded, ServiceError
 from anharmonic.serve.monitor.pipeline import Pipeline
 from anharmonic.serve.monitor.queries import AlarmRow, HistoryRow, Queries, SegmentRow
@@ -65,13 +66,19 @@ class NamedSegment(SegmentRow):
     log_evidence: float | None
 
 
+class ShownAlarm(AlarmRow):
+    """An alarm with the word for its direction."""
+
+    change: str
+
+
 class Past(TypedDict):
     """What is read from the store."""
 
     shown: Shown
     reference: dict[str, float]
     history: list[HistoryRow]
-    alarms: list[AlarmRow]
+    alarms: list[ShownAlarm]
     worst_since: int | None
     worst: list[dict[str, object]]
     segments: list[NamedSegment]
@@ -171,7 +178,7 @@ class Snapshots:
             "shown": shown,
             "reference": self._reference(shown["watched"]),
             "history": _without_partial(self.queries.history(last, after, BUCKETS, watched)),
-            "alarms": alarms,
+            "alarms": [{**row, "change": direction_word(row["direction"])} for row in alarms],
             "worst_since": since,
             "worst": [{**row, "point": named(row["point"])} for row in worst],
             "segments": self._segments(after, watched),

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import update
 
 from anharmonic.errors import first_line
+from anharmonic.monitor.alarms import direction_word
 from anharmonic.serve.http.problems import ServiceError
 from anharmonic.serve.monitor.metrics import Metrics
 from anharmonic.serve.monitor.queries import AlarmRow, Queries
@@ -35,7 +36,6 @@ LOG = logging.getLogger("anharmonic.serve.monitor")
 ATTEMPTS = 20
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 300.0
 SECONDS = 10.0
-VERBS = {"up": "rose", "down": "fell"}
 INTERNAL = ("attempts", "delivered")
 """Columns that are not sent."""
 
@@ -80,7 +80,7 @@ class Webhook:
                 "alarm %s: %s %s%s since event %d, seen at event %d (log evidence %.2f, line %.2f)",
                 alarm.id,
                 alarm.watched,
-                VERBS.get(alarm.direction, "changed"),
+                direction_word(alarm.direction),
                 "" if alarm.segment is None else f" in segment {alarm.segment!r}",
                 alarm.since,
                 alarm.sequence,

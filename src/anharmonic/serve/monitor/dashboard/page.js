@@ -78,10 +78,9 @@ function card(row) {
 }
 
 const numeric = (name, key) => ({ name, number: true, value: (row) => short(row[key]) });
-const WAYS = { up: "rose", down: "fell" };
 const ALARMS = [
   { name: "when", value: (row) => clock(row.time) },
-  { name: "what", value: (row) => `${row.watched} ${WAYS[row.direction] ?? "changed"}` },
+  { name: "what", value: (row) => `${row.watched} ${row.change}` },
   { name: "segment", value: (row) => row.segment ?? "all" },
   numeric("began near event", "since"), numeric("raised at event", "sequence"), numeric("log evidence", "log_evidence"),
 ];
