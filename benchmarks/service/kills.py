@@ -47,7 +47,7 @@ def _checked(address: str, folder: Path, acknowledged: set[str], kills: int) -> 
     store = Store(address)
     with store.reading() as connection:
         rows = connection.execute(select(events).order_by(events.c.sequence)).all()
-    kept = store.kept("bench@1")
+    kept = store.read_state("bench@1")
     store.close()
     names = [row.id for row in rows]
     lost = acknowledged - set(names)

@@ -13,7 +13,7 @@ import numpy as np
 import uvicorn
 
 from anharmonic.serve.monitor.api import Service
-from anharmonic.serve.monitor.server import configured
+from anharmonic.serve.monitor.server import uvicorn_config
 from anharmonic.serve.monitor.settings import Settings
 from anharmonic.serve.monitor.store import Store
 from anharmonic.serve.monitor.stored_monitor import StoredMonitor
@@ -68,7 +68,7 @@ def running(
         store.close()
         raise
     service = Service(watch, Settings(port=port, **settings))
-    with served(configured(service)) as url:
+    with served(uvicorn_config(service)) as url:
         here = Running(service, url, watched)
         try:
             yield here

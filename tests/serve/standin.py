@@ -13,6 +13,13 @@ import numpy as np
 from anharmonic.monitor.alarms import Key
 
 
+class AllColumns:
+    """Every column moves, whatever the reference has."""
+
+    def __contains__(self, name: str) -> bool:
+        return True
+
+
 class StandIn:
     """Scores are the first feature; evidence is their sum; the model can be made to hang."""
 
@@ -20,6 +27,8 @@ class StandIn:
     score, seed, segment, queries_per_row = 1.0, 0, None, 17
     watch = ("gamma",)
     promise = "one among a hundred"
+    settings = SimpleNamespace(plain=dict)
+    scorer = SimpleNamespace(columns=AllColumns(), output=None, bounds=None, reduction=None)
     reference: dict[str, Any] = {"gamma": np.linspace(0.0, 2.0, 50)}  # noqa: RUF012
 
     def __init__(self) -> None:

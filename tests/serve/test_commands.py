@@ -20,7 +20,7 @@ import pytest
 from anharmonic.cli import app
 from anharmonic.demos.stream import CALM, RATE, demo_service
 from anharmonic.errors import AnharmonicError
-from anharmonic.serve.monitor.server import configured
+from anharmonic.serve.monitor.server import uvicorn_config
 from anharmonic.serve.monitor.settings import Settings
 from tests.serve.conftest import free_port
 from tests.serve.running import served
@@ -123,7 +123,7 @@ def test_the_demo_raises_an_alarm_within_a_minute(
     monkeypatch.setattr("anharmonic.demos.stream.BATCH", 60)
     settings = Settings(port=free_port())
     service = demo_service(str(tmp_path / "demo.db"), settings)
-    with served(configured(service)) as url, httpx.Client(base_url=url, timeout=20) as client:
+    with served(uvicorn_config(service)) as url, httpx.Client(base_url=url, timeout=20) as client:
         deadline = time.monotonic() + 60
         while len(alarms := client.get("/v1/alarms").json()["alarms"]) < 2:
             assert time.monotonic() < deadline

@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 import yaml
 
-from anharmonic.cli import app
+from anharmonic.cli import COMMANDS
 from anharmonic.cli.serve import INGEST, READ
 from tests.serve.running import running
 
@@ -84,7 +83,7 @@ def test_the_compose_file_starts_the_command_as_it_is() -> None:
     assert INGEST in command
     assert READ in command
     options = set(re.findall(r"--[a-z-]+", command))
-    serve = typer.main.get_command(app).commands["serve"]  # type: ignore[attr-defined]
+    serve = COMMANDS["serve"].load("serve")
     assert options <= {option for parameter in serve.params for option in parameter.opts}
     for service in compose["services"].values():
         for volume in service.get("volumes", []):

@@ -106,7 +106,7 @@ def test_too_much_is_turned_away_before_it_is_read(guarded: Running) -> None:
     assert guarded.http.post("/v1/observe", content=big, headers=headers).status_code == 413
     parts = (big[:6000] for _ in range(3))
     assert guarded.http.post("/v1/observe", content=parts, headers=headers).status_code == 413
-    assert guarded.service.app.held == 0  # type: ignore[attr-defined]
+    assert guarded.service.app.held_bytes == 0
 
 
 def test_a_body_that_never_comes_is_not_waited_for(guarded: Running) -> None:
@@ -119,9 +119,9 @@ def test_a_body_that_never_comes_is_not_waited_for(guarded: Running) -> None:
         slow.sendall(head.encode())
         # What it has only announced takes no room from others.
         deadline = time.monotonic() + 5
-        while not guarded.service.app.held and time.monotonic() < deadline:  # type: ignore[attr-defined]
+        while not guarded.service.app.held_bytes and time.monotonic() < deadline:
             time.sleep(0.005)
-        assert guarded.service.app.held == 1  # type: ignore[attr-defined]
+        assert guarded.service.app.held_bytes == 1
         other = guarded.http.post(
             "/v1/observe",
             content=b" " * 9000,
@@ -129,7 +129,7 @@ def test_a_body_that_never_comes_is_not_waited_for(guarded: Running) -> None:
         )
         assert other.status_code == 422
         assert b" 408 " in slow.recv(1000)
-    assert guarded.service.app.held == 0  # type: ignore[attr-defined]
+    assert guarded.service.app.held_bytes == 0
 
 
 def test_more_requests_than_may_be_under_way_are_told_when_to_come_back(tmp_path: Path) -> None:
@@ -140,7 +140,7 @@ def test_more_requests_than_may_be_under_way_are_told_when_to_come_back(tmp_path
         here.monitor.free.clear()
         sent = [pool.submit(here.observe, [[1.0, 0, 0]]) for _ in range(4)]
         deadline = time.monotonic() + 10
-        while here.service.app.under_way < 4:  # type: ignore[attr-defined]
+        while here.service.app.requests < 4:
             assert time.monotonic() < deadline
             time.sleep(0.005)
         away = here.observe([[1.0, 0, 0]])
@@ -149,7 +149,7 @@ def test_more_requests_than_may_be_under_way_are_told_when_to_come_back(tmp_path
         here.monitor.free.set()
         assert [each.result().status_code for each in sent] == [200] * 4
         assert here.observe([[1.0, 0, 0]]).status_code == 200
-        assert here.service.app.under_way == 0  # type: ignore[attr-defined]
+        assert here.service.app.requests == 0
 
 
 def test_browsers_that_watch_are_counted(guarded: Running) -> None:

@@ -47,16 +47,16 @@ ALARM = StoredAlarm("a-1", 3, "m", 5.0, "gamma", None, "up", 1, 12.0, 11.0)
 
 def test_what_is_appended_is_there_with_the_state_it_left(address: str, opened: Opened) -> None:
     store = opened(address)
-    assert store.kept("m").state is None
+    assert store.read_state("m").state is None
     store.append(batch(0, 4))
     store.append(batch(4, 3, alarms=[ALARM]))
     store.close()
     again = opened(address)
-    assert again.kept("m") == store.kept("m")
-    assert again.kept("m").sequence == 7
-    assert again.kept("m").state == b"4"
-    assert again.kept("another").state is None
-    told = again.known("m", ["e2", "e5", "nobody"])
+    assert again.read_state("m") == store.read_state("m")
+    assert again.read_state("m").sequence == 7
+    assert again.read_state("m").state == b"4"
+    assert again.read_state("another").state is None
+    told = again.find_results("m", ["e2", "e5", "nobody"])
     assert (told["e2"].sequence, told["e2"].score, told["e5"].score) == (2, 0.2, None)
     assert "nobody" not in told
     point = Queries(again, "m").point("e3")
@@ -72,8 +72,8 @@ def test_a_batch_that_fails_leaves_nothing(address: str, opened: Opened) -> None
         store.append(batch(4, 3, alarms=[ALARM]))
     with pytest.raises(WriteConflict):
         store.append(batch(3, 3))
-    assert store.kept("m").sequence == 4
-    assert store.kept("m").state == b"0"
+    assert store.read_state("m").sequence == 4
+    assert store.read_state("m").state == b"0"
     assert Queries(store, "m").bounds() == (1, 4)
 
 
@@ -100,7 +100,7 @@ def test_old_events_are_forgotten_by_age(address: str, opened: Opened) -> None:
     assert Retention(seconds=30).apply(store, "m", now=220.0) == 50
     assert Retention(seconds=30).apply(store, "m", now=220.0) == 0
     assert Queries(store, "m").bounds() == (51, 100)
-    assert store.kept("m").sequence == 100
+    assert store.read_state("m").sequence == 100
 
 
 def test_the_oldest_go_when_there_is_too_much(address: str, opened: Opened) -> None:
@@ -168,11 +168,11 @@ def test_a_full_disk_is_said_and_passes(tmp_path: object, opened: Opened) -> Non
         connection.execute(text(f"PRAGMA max_page_count = {pages}"))
     with pytest.raises(StoreUnavailable, match="full"):
         store.append(batch(10, 2000))
-    assert store.kept("m").sequence == 10
+    assert store.read_state("m").sequence == 10
     with store.reading() as connection:
         connection.execute(text("PRAGMA max_page_count = 1000000"))
     store.append(batch(10, 2000))
-    assert store.kept("m").sequence == 2010
+    assert store.read_state("m").sequence == 2010
 
 
 @pytest.mark.parametrize("bad", ["mysql://x/y", "://", "postgresql://a:b:c:d/e"])

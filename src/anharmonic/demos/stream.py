@@ -21,7 +21,7 @@ from anharmonic.models import as_model
 from anharmonic.monitor import Monitor
 from anharmonic.serve.http.problems import ServiceError
 from anharmonic.serve.monitor.api import Service
-from anharmonic.serve.monitor.payloads import made
+from anharmonic.serve.monitor.payloads import build_events
 from anharmonic.serve.monitor.records import Cell
 from anharmonic.serve.monitor.settings import Settings
 from anharmonic.serve.monitor.store import Store
@@ -104,6 +104,6 @@ async def _feed(service: Service, bottles: Bottles) -> None:
     due = clock()
     for rows in bottles.stream():
         with suppress(ServiceError):
-            await service.pipeline.submit(made(rows, None, None, None))
+            await service.pipeline.submit(build_events(rows, None, None, None))
         due = max(due + BATCH / RATE, clock() - 1.0)
         await asyncio.sleep(due - clock())

@@ -46,7 +46,7 @@ def together(here: Running, several: list[dict[str, Any]]) -> list[Any]:
 @pytest.mark.finding("security A4")
 def test_a_value_the_store_cannot_keep_fails_its_own_request_only(address: str) -> None:
     with running(address) as here:
-        store = here.service.watch.store
+        store = here.service.stored_monitor.store
         append = store.append
 
         def picky(batch: Any) -> None:
@@ -55,7 +55,7 @@ def test_a_value_the_store_cannot_keep_fails_its_own_request_only(address: str) 
             append(batch)
 
         def guarded(batch: Any) -> None:
-            with store.answering():
+            with store.translate_errors():
                 picky(batch)
 
         store.append = guarded  # type: ignore[method-assign]
@@ -72,9 +72,9 @@ def test_a_value_the_store_cannot_keep_fails_its_own_request_only(address: str) 
 def test_postgres_itself_says_what_it_cannot_keep(postgres: Any) -> None:
     with running(postgres.database("picky")) as here:
         events = [Event("a", [1.0, 0.0, 0.0], 1.0, "x\x00y")]
-        future = here.service.watch
+        future = here.service.stored_monitor
         with pytest.raises(Exception, match="cannot keep a value"):
-            future.settle(events, {"gamma": np.array([1.0])})
+            future.commit(events, {"gamma": np.array([1.0])})
         assert here.observe([[1.0, 0, 0]]).status_code == 200
 
 
@@ -107,16 +107,16 @@ def test_a_point_the_model_cannot_take_is_not_to_be_sent_again(tmp_path: Path) -
 
 @pytest.mark.finding("security A15: sys.exit")
 def test_a_model_that_calls_exit_does_not_end_the_service(service: Running) -> None:
-    measured = service.monitor.measured
+    measured = service.monitor.measure
 
     def leaving(points: Any) -> Any:
         raise SystemExit("bye")
 
-    service.monitor.measured = leaving
+    service.monitor.measure = leaving
     answer = service.observe([[1.0, 0, 0]])
     assert (answer.status_code, "bye" in answer.text) == (503, False)
     assert service.http.get("/livez").status_code == 200
     assert service.http.get("/readyz").json() == {"ready": False, "model": False, "store": True}
-    service.monitor.measured = measured
+    service.monitor.measure = measured
     assert service.observe([[1.0, 0, 0]]).status_code == 200
     assert service.http.get("/readyz").status_code == 200

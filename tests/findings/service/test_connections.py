@@ -91,7 +91,7 @@ def test_room_is_made_by_the_address_that_has_most() -> None:
     assert [each.gone for each in many] == [True, False, False, False]
     assert limiter.count == 6
     for each in many[1:]:
-        limiter.work(each, "many")
+        limiter.mark_busy(each, "many")
     # Everybody of that address is busy, and others are not to suffer for it.
     assert not limiter.enter(One(), "many")
     assert not any(each.gone for each in [*many[1:], *few])
@@ -140,7 +140,7 @@ def test_bodies_that_are_only_announced_take_no_room(tmp_path: Path) -> None:
             idle(here.url, head + b"transfer-encoding: chunked\r\n\r\n1\r\n{\r\n") for _ in range(9)
         ]
         deadline = time.monotonic() + 5
-        while here.service.app.held < 9 and time.monotonic() < deadline:  # type: ignore[attr-defined]
+        while here.service.app.held_bytes < 9 and time.monotonic() < deadline:  # type: ignore[attr-defined]
             time.sleep(0.005)
         assert here.observe([[1.0, 0, 0]]).status_code == 200
         for each in chunked:

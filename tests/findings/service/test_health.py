@@ -46,17 +46,17 @@ def test_a_database_that_was_away_is_found_again_without_a_post(postgres: Any) -
 @pytest.mark.finding("security A5")
 def test_a_model_that_raises_is_not_ready_and_is_asked_again(tmp_path: Path) -> None:
     with running(str(tmp_path / "m.db"), limits=OFTEN) as here:
-        works = here.monitor.measured
+        works = here.monitor.measure
 
         def broken(points: Any) -> Any:
             raise RuntimeError("no weights")
 
-        here.monitor.measured = broken
+        here.monitor.measure = broken
         answer = here.observe([[1.0, 0, 0]])
         assert (answer.status_code, answer.json()["title"]) == (503, "model")
         assert status(here, "/readyz") == 503
         assert status(here, "/livez") == 200
-        here.monitor.measured = works
+        here.monitor.measure = works
         soon(lambda: status(here, "/readyz") == 200)
 
 
@@ -65,10 +65,10 @@ def test_a_page_destroyed_while_it_runs_is_seen(tmp_path: Path) -> None:
     from sqlalchemy import exc
 
     with running(str(tmp_path / "m.db"), limits=OFTEN) as here:
-        reading = here.service.live.reading
+        reading = here.service.snapshots.queries
 
         def torn(query: Any) -> Any:
-            with reading.store.answering():
+            with reading.store.translate_errors():
                 raise exc.DatabaseError("select", {}, Exception("disk image is malformed"))
 
         reading._rows = torn  # type: ignore[method-assign]

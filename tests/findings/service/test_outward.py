@@ -112,7 +112,7 @@ def test_all_traffic_is_not_the_points_without_a_segment(tmp_path: Path) -> None
         assert 'gamma_drift_log_evidence{model="toy",segment="(all)",version="1"} 16.0' in page
         assert 'gamma_drift_log_evidence{model="toy",segment=""' not in page
         assert 'gamma_points_total{model="toy",segment="",version="1"} 1.0' in page
-        rows = here.service.live._past(4)["segments"]
+        rows = here.service.snapshots._read_past(4)["segments"]
     told = {row["name"]: (row["points"], row["log_evidence"]) for row in rows}
     assert told == {"all": (4, 16.0), "n": (2, None), "s": (1, None), "no segment": (1, None)}
     assert rows[0]["mean"] == 4.0
@@ -145,7 +145,7 @@ def test_the_page_shows_what_alarmed_from_where_it_went(
         assert (first["watched"], first["direction"]) == ("confidence", "down")
         time.sleep(1.05)
         page = here.http.get("/").text
-        past = here.service.live._past(400)
+        past = here.service.snapshots._read_past(400)
     assert "Confidence over time" in page
     assert "Points with the smallest confidence" in page
     assert "mean confidence" in page

@@ -138,7 +138,7 @@ def reply(body: bytes) -> bytes:
 def test_two_answers_to_one_question_are_not_merged() -> None:
     async def asked(url: str) -> list[bytes]:
         upstream = Upstream(url, 5)
-        bodies = [(await upstream.ask("GET", "/v2/x", [], b"")).body for _ in range(2)]
+        bodies = [(await upstream.request("GET", "/v2/x", [], b"")).body for _ in range(2)]
         upstream.close()
         return bodies
 
@@ -150,14 +150,14 @@ def test_two_answers_to_one_question_are_not_merged() -> None:
 def test_answers_in_memory_have_one_limit() -> None:
     async def asked(url: str) -> list[Any]:
         upstream = Upstream(url, 5)
-        upstream.room.most = 2_500_000
-        held = [await upstream.ask("GET", "/v2/x", [], b"") for _ in range(2)]
+        upstream.budget.most = 2_500_000
+        held = [await upstream.request("GET", "/v2/x", [], b"") for _ in range(2)]
         with pytest.raises(UpstreamUnavailable):
-            await upstream.ask("GET", "/v2/x", [], b"")
+            await upstream.request("GET", "/v2/x", [], b"")
         for each in held:
-            upstream.passed_on(each)
-        assert upstream.room.taken == 0
-        last = await upstream.ask("GET", "/v2/x", [], b"")
+            upstream.release(each)
+        assert upstream.budget.used == 0
+        last = await upstream.request("GET", "/v2/x", [], b"")
         upstream.close()
         return [len(each.body) for each in (*held, last)]
 
@@ -186,7 +186,7 @@ def test_one_version_is_watched_where_one_is_named(tmp_path: Path) -> None:
         proxy = here.service.proxy
         assert proxy is not None
         asked = ("/v2/models/m/versions/3/infer", "/v2/models/m/versions/4/infer")
-        assert [proxy._watched(path) for path in (*asked, "/v2/models/m/infer")] == [
+        assert [proxy._is_watched(path) for path in (*asked, "/v2/models/m/infer")] == [
             *(True, False, False),
         ]
-        assert not any(proxy._watched(path) for path in ("/v2/health", "/v2/models/m/ready"))
+        assert not any(proxy._is_watched(path) for path in ("/v2/health", "/v2/models/m/ready"))

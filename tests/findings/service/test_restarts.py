@@ -45,7 +45,7 @@ def started(path: Path, model: Any = wave, fresh: bool = False, **more: Any) -> 
 
 def observed(watch: StoredMonitor, name: str) -> None:
     events = [Event(name, [0.1, 0.2], 1.0)]
-    watch.settle(events, watch.measure(events))
+    watch.commit(events, watch.measure(events))
     watch.store.close()
 
 
@@ -165,7 +165,7 @@ def test_a_monitor_behind_its_own_events_is_said_at_the_start(tmp_path: Path) ->
     connection.close()
     store = Store(str(tmp_path / "m.db"))
     with pytest.raises(AnharmonicError, match="stands at event 5 and has event 2000"):
-        store.kept("m@1")
+        store.read_state("m@1")
     store.close()
 
 

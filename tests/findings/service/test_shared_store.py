@@ -18,7 +18,7 @@ from anharmonic.serve.monitor import Retention, Service, Settings, Store, Stored
 from anharmonic.serve.monitor.queries import Queries
 from anharmonic.serve.monitor.records import Batch, Event
 from anharmonic.serve.monitor.schema import migrate
-from anharmonic.serve.monitor.server import configured
+from anharmonic.serve.monitor.server import uvicorn_config
 from anharmonic.serve.monitor.store import _engine, _url
 from tests.serve.conftest import free_port
 from tests.serve.running import Running, served
@@ -31,7 +31,7 @@ def model(address: str, name: str, columns: int, version: str = "1", **settings:
     reference = np.random.default_rng(0).normal(size=(50, columns))
     watch = StoredMonitor(monitor, reference, Store(address), name, version)
     service = Service(watch, Settings(port=port, **settings))
-    with served(configured(service)) as url:
+    with served(uvicorn_config(service)) as url:
         here = Running(service, url, monitor)
         yield here
         here.http.close()
@@ -93,7 +93,7 @@ def test_an_alarm_goes_to_its_own_models_receiver(tmp_path: Path) -> None:
 
 def filled(store: Store, monitor: str, count: int, received: float) -> None:
     events = [Event(f"e{place}", [1.0, 2.0], 1.0) for place in range(count)]
-    after = store.kept(monitor).sequence
+    after = store.read_state(monitor).sequence
     renamed = [Event(f"{after}-{each.id}", each.values, each.time) for each in events]
     fields: dict[str, Any] = {"scores": [1.0] * count, "evidence": [0.0] * count}
     store.append(Batch(monitor, after, received, b"state", events=renamed, **fields))
@@ -160,7 +160,7 @@ def test_a_store_of_the_first_release_opens_with_all_it_held(address: str) -> No
     engine.dispose()
     store = Store(address)
     assert [row["sequence"] for row in Queries(store, "a@1").scores(0, 10)] == [1, 3]
-    assert (store.kept("a@1").sequence, store.kept("b@1").sequence) == (3, 2)
+    assert (store.read_state("a@1").sequence, store.read_state("b@1").sequence) == (3, 2)
     filled(store, "b@1", 5, received=1.0)
     assert Queries(store, "b@1").bounds() == (2, 7)
     store.close()

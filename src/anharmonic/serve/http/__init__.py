@@ -1,8 +1,8 @@
-"""What every server of this package needs at its door, whatever it serves.
+"""What every HTTP server of this package shares, whatever it serves.
 
-`connections` bounds how many there are and how long a request's head may take, `origins` tells
-web pages of elsewhere from everybody else, `paths` refuses those that mean another place than
-they say, `log_throttle` keeps a flood out of the log.
+`connections` bounds how many there are and how long a request's head may take, `origins`
+recognises requests made by web pages of other origins, `paths` refuses paths that another server
+might read differently, `log_throttle` keeps a flood of requests out of the log.
 """
 
 from anharmonic.serve.http.connections import ConnectionLimiter, bounded_protocol, open_files

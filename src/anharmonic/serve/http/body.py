@@ -13,7 +13,7 @@ __all__ = ["Disconnected", "Receive", "check_announced", "read_body"]
 
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 DRAIN_SECONDS: Final = 2.0
-"""How long what is too much is still taken in, so that its sender reads why."""
+"""How long the rest of a body that is too long is read, so that its sender sees the answer."""
 
 
 class Disconnected(ConnectionError):
@@ -21,7 +21,7 @@ class Disconnected(ConnectionError):
 
 
 def check_announced(length: str | None, largest: int) -> None:
-    """Refuse a body by the length that its head announces."""
+    """Refuse a body by its Content-Length, before any of it is read."""
     if length is not None and not (length.isascii() and length.isdigit() and len(length) < 20):
         raise BadRequest("content-length is no number of bytes", 400, "length")
     if length and int(length) > largest:
@@ -35,12 +35,12 @@ async def read_body(
     take: Callable[[int], None] | None = None,
     drain: bool = False,
 ) -> bytes:
-    """A whole body. `take` hears of every piece's size and may raise.
+    """A whole body. `take` is called with the size of every chunk and may raise.
 
     With `drain`, what is left of a body that is too long is read and thrown away for a moment:
     a client that only sends would otherwise see a reset instead of the answer.
     """
-    parts: list[bytes] = []
+    chunks: list[bytes] = []
     size = 0
     try:
         async with asyncio.timeout(seconds):
@@ -48,17 +48,17 @@ async def read_body(
                 message = await receive()
                 if message["type"] == "http.disconnect":
                     raise Disconnected
-                parts.append(message.get("body", b""))
-                size += len(parts[-1])
+                chunks.append(message.get("body", b""))
+                size += len(chunks[-1])
                 if size > largest:
-                    parts.clear()
+                    chunks.clear()
                     if drain:
                         await _drain(receive)
                     raise _too_long(largest)
                 if take is not None:
-                    take(len(parts[-1]))
+                    take(len(chunks[-1]))
                 if not message.get("more_body"):
-                    return parts[0] if len(parts) == 1 else b"".join(parts)
+                    return chunks[0] if len(chunks) == 1 else b"".join(chunks)
     except TimeoutError:
         raise BadRequest(f"the body did not come within {seconds:g} s", 408, "slow") from None
 
@@ -68,6 +68,7 @@ def _too_long(largest: int) -> BadRequest:
 
 
 async def _drain(receive: Receive) -> None:
+    """Read and drop what is left: a reset while the client still sends hides the answer."""
     with suppress(TimeoutError):
         async with asyncio.timeout(DRAIN_SECONDS):
             while (await receive()).get("more_body"):

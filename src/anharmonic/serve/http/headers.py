@@ -1,4 +1,4 @@
-"""Headers that are about one connection, and are not passed on by what stands in between."""
+"""Hop-by-hop headers: they are about one connection, and a proxy does not pass them on."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ HOP_BY_HOP: Final = frozenset(
 
 
 def end_to_end(headers: Pairs, dropped: Iterable[bytes] = ()) -> list[tuple[bytes, bytes]]:
-    """Headers for the next server: without those of one connection, by rule or by name.
+    """Headers for the next server, without the hop-by-hop ones and those in `dropped`.
 
     >>> end_to_end([(b"connection", b"x-mine"), (b"x-mine", b"1"), (b"accept", b"*/*")])
     [(b'accept', b'*/*')]
     """
     pairs = list(headers)
+    # A Connection header names further headers that are hop-by-hop in this message.
     named = {
         name.strip().lower()
         for key, value in pairs

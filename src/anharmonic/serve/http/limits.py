@@ -1,4 +1,4 @@
-"""What bounds a server's memory and its patience with requests."""
+"""What bounds a server's memory and the time that requests may take."""
 
 from __future__ import annotations
 
@@ -9,15 +9,27 @@ __all__ = ["HttpLimits"]
 
 @dataclass(frozen=True)
 class HttpLimits:
-    """Bytes, requests, connections and seconds that a server grants its clients."""
+    """Bytes, requests, connections and seconds that a server grants its clients.
+
+    Parameters
+    ----------
+    body_bytes
+        In one body.
+    held_bytes
+        In bodies read and not yet answered, all together.
+    requests
+        With a body, being read or answered at the same time.
+    connections
+        Open at the same time, half of them from one address; over it, idle ones are closed.
+    head_seconds
+        The longest a request's head may take to come.
+    body_seconds
+        The longest a body may take to come.
+    """
 
     body_bytes: int = 8_000_000
     held_bytes: int = 64_000_000
-    """Bodies read and not yet answered, all together."""
     requests: int = 2_000
-    """Those with a body that may be under way."""
     connections: int = 4_000
-    """Open at the same time, half of them from one address: idle ones make room for others."""
     head_seconds: float = 10.0
-    """The longest a request's head may take to come."""
     body_seconds: float = 20.0

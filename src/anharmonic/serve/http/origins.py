@@ -1,8 +1,8 @@
-"""Whether a request was made by a web page of somewhere else.
+"""Whether a request was made by a web page of another origin.
 
-A browser sends what any page tells it to, from inside the machine and the network it runs in.
-It says so, in headers no page can set: `Sec-Fetch-Site`, and `Origin` with every POST. Programs
-send neither.
+A browser sends what any page makes it send, from inside the machine and the network it runs in.
+It marks such requests with headers that no page can set: `Sec-Fetch-Site`, and `Origin` with every
+POST. Programs send neither.
 """
 
 from __future__ import annotations
@@ -16,7 +16,12 @@ LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 
 def is_cross_origin(headers: Mapping[str, str]) -> bool:
-    """Whether a page that this server did not serve is behind a request.
+    """Whether a page that this server did not serve is behind a request (CSRF).
+
+    Parameters
+    ----------
+    headers
+        Of the request, with names in lower case.
 
     >>> is_cross_origin({"host": "127.0.0.1:8000"})
     False
@@ -40,11 +45,19 @@ def is_cross_origin(headers: Mapping[str, str]) -> bool:
 
 
 def is_local_host(host: str, *others: str) -> bool:
-    """Whether a Host header names this machine itself, or one of the names given.
+    """Whether a Host header names this machine itself, or one of `others`.
 
-    A page can point a name of its own here; its requests then carry that name.
+    Against DNS rebinding: a page can point a name of its own at 127.0.0.1, and its requests then
+    carry that name.
 
-    >>> is_local_host("localhost:8000"), is_local_host("[::1]"), local_host("evil.test:8000")
+    Parameters
+    ----------
+    host
+        The Host header, with or without a port.
+    others
+        Further names that are allowed.
+
+    >>> is_local_host("localhost:8000"), is_local_host("[::1]"), is_local_host("evil.test:8000")
     (True, True, False)
     >>> is_local_host("127.0.0.1:80@evil.test")
     False

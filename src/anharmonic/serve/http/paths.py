@@ -1,4 +1,4 @@
-"""Paths that are what they seem: nothing in them is folded, cut or decoded later."""
+"""Paths that every server reads alike: nothing in them is normalised, cut or decoded later."""
 
 from __future__ import annotations
 
@@ -10,7 +10,13 @@ __all__ = ["is_plain_path"]
 def is_plain_path(raw: bytes) -> bool:
     r"""Whether a path has no dots, encoded slashes, empty parts or control characters.
 
-    Servers differ in what they make of these, so a check here would say nothing about there.
+    Servers differ in what they make of these, so a check of such a path here would say nothing
+    about what the next server does with it.
+
+    Parameters
+    ----------
+    raw
+        The path as it came, without its query, percent-encoding included.
 
     >>> is_plain_path(b"/v2/models/a.b%20c/infer"), is_plain_path(b"/v2/../admin")
     (True, False)
@@ -26,12 +32,13 @@ def is_plain_path(raw: bytes) -> bool:
     parts = raw[1:].split(b"/")
     # An empty last part is a slash at the end, which means nothing else.
     return all(
-        _plain(part) or (not part and place == len(parts) - 1) for place, part in enumerate(parts)
+        _is_plain_part(part) or (not part and index == len(parts) - 1)
+        for index, part in enumerate(parts)
     )
 
 
-def _plain(part: bytes) -> bool:
+def _is_plain_part(part: bytes) -> bool:
     decoded = unquote_to_bytes(part)
-    if decoded in (b"", b".", b"..") or any(each in decoded for each in b"/\\%?#;"):
+    if decoded in (b"", b".", b"..") or any(byte in decoded for byte in b"/\\%?#;"):
         return False
-    return all(each >= 0x20 and each != 0x7F for each in decoded)
+    return all(byte >= 0x20 and byte != 0x7F for byte in decoded)

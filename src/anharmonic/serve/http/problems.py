@@ -1,13 +1,13 @@
-"""What the service can meet, and the HTTP answer it gives.
+"""Errors of a service, and the HTTP status each becomes.
 
 ServiceError
 ├── StoreUnavailable     503: the database cannot be reached, is full or is locked
-├── StoreDamaged  503: the database answers, and what it holds cannot be read
-├── WriteConflict         (inside) another service wrote first: read where things stand, try again
-├── Overloaded    429: more waits than may
+├── StoreDamaged         503: the database answers, and what it holds cannot be read
+├── WriteConflict        (internal) another service wrote first: read its state, try again
+├── Overloaded           429: the queue is full
 ├── ModelUnavailable     503: the model does not answer in time
-└── BadRequest       4xx: the request cannot be taken
-    └── Unkeepable    422: the database takes others, and not these values
+└── BadRequest           4xx: the request is at fault
+    └── UnstorableValue  422: the database refuses a value of this request
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from anharmonic.errors import AnharmonicError
 
 __all__ = [
     *("ModelUnavailable", "WriteConflict", "Overloaded", "BadRequest", "ServiceError"),
-    *("StoreUnavailable", "StoreDamaged", "Unkeepable"),
+    *("StoreUnavailable", "StoreDamaged", "UnstorableValue"),
 ]
 
 
 class ServiceError(AnharmonicError):
-    """Something a client is told: a status, a kind of problem, when to try again."""
+    """An error with its HTTP answer: a status, a kind of problem, when to try again."""
 
     status = 500
     kind = "internal"
     retry_after: int | None = None
     public: str | None = None
-    """What clients are told where the message is for those who run the service."""
+    """The text for clients, where the message itself is for those who run the service."""
 
 
 class StoreUnavailable(ServiceError):
-    """Nothing can be kept now, so nothing is acknowledged."""
+    """Nothing can be written now, so nothing is acknowledged."""
 
     status = 503
     kind = "storage"
@@ -48,7 +48,7 @@ class StoreDamaged(ServiceError):
 
 
 class WriteConflict(ServiceError):
-    """Another writer was first."""
+    """Another writer committed first."""
 
     status = 503
     kind = "storage"
@@ -56,7 +56,7 @@ class WriteConflict(ServiceError):
 
 
 class Overloaded(ServiceError):
-    """More is waiting than may wait."""
+    """The queue is full."""
 
     status = 429
     kind = "overload"
@@ -64,7 +64,7 @@ class Overloaded(ServiceError):
 
 
 class ModelUnavailable(ServiceError):
-    """The model is asked and does not answer."""
+    """The model was called and does not return."""
 
     status = 503
     kind = "model"
@@ -80,5 +80,5 @@ class BadRequest(ServiceError):
         self.kind = kind
 
 
-class Unkeepable(BadRequest):
+class UnstorableValue(BadRequest):
     """The store cannot hold a value of this request; it may hold those of others."""

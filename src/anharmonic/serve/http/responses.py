@@ -1,4 +1,4 @@
-"""Answers over HTTP: JSON, and problems with a kind, a reason and a time to try again."""
+"""HTTP responses: JSON, and problems with a kind, a reason and a time to try again."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from anharmonic.serve.http.problems import ServiceError
 __all__ = ["PROBLEMS", "Json", "problem_response"]
 
 PROBLEMS: dict[int | str, dict[str, Any]] = {
-    status: {"description": about, "content": {"application/problem+json": {}}}
-    for status, about in (
+    status: {"description": description, "content": {"application/problem+json": {}}}
+    for status, description in (
         (400, "The request cannot be understood."),
         (401, "The token of the role is missing or wrong."),
         (403, "A web page of elsewhere sent this."),
@@ -31,7 +31,7 @@ class Json(Response):
 
     media_type = "application/json"
 
-    def render(self, content: Any) -> bytes:
+    def render(self, content: object) -> bytes:
         return to_json(content)
 
 

@@ -1,4 +1,4 @@
-"""Who may come in, how much they may bring, and what browsers are told."""
+"""Access control: origin, Host header and tokens of requests; security headers of responses."""
 
 from __future__ import annotations
 
@@ -29,22 +29,32 @@ SECURITY_HEADERS = (
     (b"cache-control", b"no-store"),
 )
 PLAIN_HEADERS = ((b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store"))
-"""For answers no browser shows as a page."""
+"""For responses that no browser shows as a page."""
 OPEN = ("/healthz", "/livez", "/readyz")
+"""Paths without access control, for probes of an orchestrator."""
 SAFE = ("GET", "HEAD", "OPTIONS")
 WRONG_SECONDS = 0.5
-"""What a wrong token waits for its answer, so that guessing is slow."""
+"""How long the answer to a wrong token is delayed, so that guessing is slow."""
 MOST_WRONG = 64
-"""Wrong tokens that wait at the same time; more are turned away at once."""
+"""Answers that may be delayed at the same time; further ones are refused at once."""
 
 
 class Guard:
-    """Lets a request in, or raises `BadRequest`; what it refuses leaves a line in the log."""
+    """Admits a request, or raises `BadRequest` and writes a line to the log.
+
+    Parameters
+    ----------
+    host
+        The address that the service listens on.
+    ingest_token, read_token
+        For POST requests and for all others; both None where only this machine has access.
+    forwards
+        Whether a model server stands behind /v2/, with access control of its own.
+    """
 
     def __init__(
         self, host: str, ingest_token: str | None, read_token: str | None, forwards: bool = False
     ) -> None:
-        """Listening on `host`; with `forwards`, a model server stands behind /v2/."""
         self.host, self.forwards = host, forwards
         self.ingest_token, self.read_token = ingest_token, read_token
         self.guarded = ingest_token is not None
@@ -54,26 +64,31 @@ class Guard:
     async def admit(self, method: str, path: str, headers: Mapping[str, str], address: str) -> None:
         """Check where a request comes from, and the token of the role that it needs.
 
-        Posts feed, the rest reads. What goes on to a model server has that server's guard.
+        POST needs the ingest token, the rest the read token. What is forwarded to a model server
+        is left to that server's own access control.
         """
         if path in OPEN:
             return
         try:
-            self._admit_page(method, headers)
-            if not self._forwarded(path):
-                self._admit_role(method, headers)
+            self._check_origin(method, headers)
+            if not self._is_forwarded(path):
+                self._check_token(method, headers)
         except BadRequest as fault:
-            if told := self._throttle.due(f"{address} {fault.kind}"):
-                LOG.warning("refused %s from %s: %s (%d times)", method, address, fault, told)
+            if times := self._throttle.due(f"{address} {fault.kind}"):
+                LOG.warning("refused %s from %s: %s (%d times)", method, address, fault, times)
             if fault.kind == "unauthorized" and headers.get("authorization"):
-                await self._slowed()
+                await self._delay()
             raise
 
-    def _forwarded(self, path: str) -> bool:
+    def _is_forwarded(self, path: str) -> bool:
         return self.forwards and path.startswith("/v2/")
 
-    def _admit_page(self, method: str, headers: Mapping[str, str]) -> None:
-        """No page of elsewhere: none that sends, and without tokens none by another name."""
+    def _check_origin(self, method: str, headers: Mapping[str, str]) -> None:
+        """Reject writes of other origins (CSRF); without tokens also foreign Host headers.
+
+        The latter is DNS rebinding: a page points a name of its own at this machine, and the
+        browser then takes both for one origin.
+        """
         if method not in SAFE and is_cross_origin(headers):
             raise BadRequest("a web page of elsewhere may not send this", status=403, kind="origin")
         if not self.guarded and not is_local_host(headers.get("host", ""), self.host):
@@ -81,16 +96,18 @@ class Guard:
                 "this service answers to localhost only: set tokens", status=421, kind="host"
             )
 
-    def _admit_role(self, method: str, headers: Mapping[str, str]) -> None:
+    def _check_token(self, method: str, headers: Mapping[str, str]) -> None:
         if not self.guarded:
             return
         role = "ingest" if method == "POST" else "read"
         token = self.ingest_token if role == "ingest" else self.read_token
-        given = token_of(headers.get("authorization", ""), basic=role == "read")
-        if not hmac.compare_digest(given.encode(), str(token).encode()):
+        sent = token_of(headers.get("authorization", ""), basic=role == "read")
+        # Takes as long for a token that is nearly right as for any other.
+        if not hmac.compare_digest(sent.encode(), str(token).encode()):
             raise BadRequest(f"this needs the {role} token", status=401, kind="unauthorized")
 
-    async def _slowed(self) -> None:
+    async def _delay(self) -> None:
+        """Wait before a wrong token is answered."""
         if self._wrong >= MOST_WRONG:
             raise Overloaded("too many wrong tokens: try again later")
         self._wrong += 1
@@ -101,7 +118,7 @@ class Guard:
 
 
 def token_of(authorization: str, basic: bool) -> str:
-    """A bearer token; browsers send it as a password."""
+    """The token in an Authorization header; with `basic` also as a password, for browsers."""
     scheme, _, value = authorization.partition(" ")
     if scheme.lower() == "bearer":
         return value.strip()

@@ -1,9 +1,9 @@
-"""A monitor as a service: points over HTTP, a database, metrics, alarms, a page.
+"""A monitor as a service: points over HTTP, a database, metrics, alarms, a dashboard.
 
-Bodies come in by the `door` past the `security` guard, `ingest` reads them in any of four
-formats, the `pipeline` puts what waits together, `watching` feeds the monitor and writes all of
-it to the `store` in one transaction. `api` has the routes, `health` knows whether points would be
-taken, `live` what the page shows.
+A request's body is read by the ASGI layer of `serve.http`, behind its access control. `ingest`
+parses it, in any of four formats, `pipeline` batches what is queued, `stored_monitor` feeds the
+monitor and writes everything to the `store` in one transaction. `api` has the routes, `health`
+says whether points would be taken now, `snapshots` is what the dashboard shows.
 """
 
 from anharmonic.serve.monitor.api import Service
@@ -14,4 +14,17 @@ from anharmonic.serve.monitor.settings import Limits, Settings
 from anharmonic.serve.monitor.store import Store
 from anharmonic.serve.monitor.stored_monitor import StoredMonitor
 
-__all__ = ["Limits", "Retention", "Service", "Settings", "Store", "StoredMonitor", "export", "run"]
+__all__ = [
+    "Limits",
+    "Retention",
+    "Service",
+    "Settings",
+    "Store",
+    "StoredMonitor",
+    "Watch",
+    "export",
+    "run",
+]
+
+Watch = StoredMonitor
+"""The name of `StoredMonitor` in 0.1.0."""

@@ -1,7 +1,7 @@
-"""Points in an Arrow stream, measured before anything is unpacked.
+"""Points in an Arrow stream, whose size is checked before anything is unpacked.
 
 A few hundred bytes can declare a billion rows (columns of nulls have no bytes), and compressed
-buffers any size at all. So the messages' heads are read first, which say how many rows and
+buffers any size at all. So the messages' metadata are read first, which say how many rows and
 whether compressed; the schema is checked; and only then are the batches read.
 """
 
@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING
 
 from anharmonic.serve.http.problems import BadRequest
-from anharmonic.serve.monitor.payloads import MOST_POINTS, MOST_TEXT, made, within
+from anharmonic.serve.monitor.payloads import MOST_POINTS, MOST_TEXT, build_events, check_size
 from anharmonic.serve.monitor.records import Event
 from anharmonic.serve.monitor.row_schema import RowSchema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 __all__ = ["events_of_arrow"]
 
@@ -29,7 +32,7 @@ def events_of_arrow(body: bytes, row_schema: RowSchema) -> list[Event]:
     import pyarrow as pa
 
     try:
-        within(_declared_rows(body), len(row_schema.columns))
+        check_size(_declared_rows(body), len(row_schema.columns))
         with pa.ipc.open_stream(body) as reader:
             _check_columns(reader.schema, row_schema)
             table = reader.read_all()
@@ -42,7 +45,7 @@ def events_of_arrow(body: bytes, row_schema: RowSchema) -> list[Event]:
     times = _moments(columns.pop("_time", None))
     by_name = set(columns) == set(row_schema.columns)
     ordered = [columns[name] for name in row_schema.columns] if by_name else list(columns.values())
-    return made(row_schema.rows(zip(*ordered, strict=True)), ids, segments, times)
+    return build_events(row_schema.rows(zip(*ordered, strict=True)), ids, segments, times)
 
 
 def _declared_rows(body: bytes) -> int:
@@ -50,8 +53,8 @@ def _declared_rows(body: bytes) -> int:
     import pyarrow as pa
 
     rows = 0
-    for place, message in enumerate(pa.ipc.MessageReader.open_stream(body)):
-        if place > MOST_MESSAGES:
+    for index, message in enumerate(pa.ipc.MessageReader.open_stream(body)):
+        if index > MOST_MESSAGES:
             raise BadRequest(f"the stream has more than {MOST_MESSAGES:,} messages: send fewer")
         for count, compressed in _batches(message.metadata.to_pybytes()):
             if compressed:
@@ -60,53 +63,59 @@ def _declared_rows(body: bytes) -> int:
     return rows
 
 
-def _batches(head: bytes) -> Iterator[tuple[int, bool]]:
+def _batches(metadata: bytes) -> Iterator[tuple[int, bool]]:
     """Rows of a message's batch, and whether its buffers are compressed.
 
-    A message's head is a flatbuffer, which pyarrow has verified but does not show. Field
-    numbers are those of the format's Message.fbs.
+    The metadata is a flatbuffer, which pyarrow has verified but does not show. Field numbers are
+    those of the format's Message.fbs.
     """
-    message = _reference(head, 0)
-    kind, header = _field(head, message, 1), _field(head, message, 2)
-    if kind is None or header is None or head[kind] not in (DICTIONARY, BATCH):
+    message = _follow(metadata, 0)
+    # Message: header_type is field 1, header (a union, by offset) field 2.
+    kind, header = _field(metadata, message, 1), _field(metadata, message, 2)
+    if kind is None or header is None or metadata[kind] not in (DICTIONARY, BATCH):
         return
-    batch: int | None = _reference(head, header)
-    if head[kind] == DICTIONARY:
-        data = _field(head, _reference(head, header), 1)
-        batch = None if data is None else _reference(head, data)
+    batch: int | None = _follow(metadata, header)
+    if metadata[kind] == DICTIONARY:
+        # DictionaryBatch: its RecordBatch is field 1.
+        data = _field(metadata, _follow(metadata, header), 1)
+        batch = None if data is None else _follow(metadata, data)
     if batch is not None:
-        length = _field(head, batch, 0)
-        rows = 0 if length is None else struct.unpack_from("<q", head, length)[0]
-        yield int(rows), _field(head, batch, 3) is not None
+        # RecordBatch: length is field 0, compression field 3.
+        length = _field(metadata, batch, 0)
+        rows = 0 if length is None else struct.unpack_from("<q", metadata, length)[0]
+        yield int(rows), _field(metadata, batch, 3) is not None
 
 
-def _reference(data: bytes, at: int) -> int:
-    return at + int(struct.unpack_from("<I", data, at)[0])
+def _follow(data: bytes, position: int) -> int:
+    """Where a flatbuffer's offset at a position points to."""
+    return position + int(struct.unpack_from("<I", data, position)[0])
 
 
 def _field(data: bytes, table: int, number: int) -> int | None:
-    """Where a flatbuffer's table keeps a field; None where it does not."""
+    """The position of a field of a flatbuffer's table; None where it is absent."""
+    # A table starts with the offset of its vtable: two sizes, then an offset per field.
     vtable = table - struct.unpack_from("<i", data, table)[0]
     size, slot = struct.unpack_from("<H", data, vtable)[0], 4 + 2 * number
     offset = struct.unpack_from("<H", data, vtable + slot)[0] if slot < size else 0
     return table + int(offset) if offset else None
 
 
-def _check_columns(schema: Any, row_schema: RowSchema) -> None:
+def _check_columns(schema: pa.Schema, row_schema: RowSchema) -> None:
     names = [name for name in schema.names if name not in FACTS]
-    known = set(names) == set(row_schema.columns) or row_schema.table is None
+    # An array's columns have no names of their own: any will do.
+    named = set(names) == set(row_schema.columns) or row_schema.table is None
     if (
-        not known
+        not named
         or len(names) != len(row_schema.columns)
         or len(set(schema.names)) < len(schema.names)
     ):
         raise BadRequest(f"the columns are {', '.join(row_schema.columns[:50])}")
-    odd = [field.name for field in schema if not _plain(field.type)]
+    odd = [field.name for field in schema if not _is_plain(field.type)]
     if odd:
         raise BadRequest(f"column {odd[0][:80]!r} holds neither numbers, text nor times")
 
 
-def _plain(kind: Any) -> bool:
+def _is_plain(kind: pa.DataType) -> bool:
     import pyarrow as pa
 
     kinds = pa.types
@@ -119,21 +128,24 @@ def _plain(kind: Any) -> bool:
     return any(check(kind) for check in checks)
 
 
-def _check_text(table: Any) -> None:
-    """Columns may share their bytes, and a dictionary's word may stand in every row."""
+def _check_text(table: pa.Table) -> None:
+    """Refuse more text than `MOST_TEXT`, counted as it will be unpacked.
+
+    Columns may share their bytes, and a dictionary's word may stand in every row.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 
     total = 0
     for column in table.columns:
         for chunk in column.chunks:
-            words, places = chunk, None
+            words, indices = chunk, None
             if pa.types.is_dictionary(chunk.type):
-                words, places = chunk.dictionary, chunk.indices
+                words, indices = chunk.dictionary, chunk.indices
             if not (pa.types.is_string(words.type) or pa.types.is_large_string(words.type)):
                 continue
             lengths = pc.binary_length(words)
-            lengths = lengths if places is None else lengths.take(places)
+            lengths = lengths if indices is None else lengths.take(indices)
             total += pc.sum(lengths.cast(pa.int64())).as_py() or 0
     if total > MOST_TEXT:
         raise BadRequest(
@@ -141,35 +153,42 @@ def _check_text(table: Any) -> None:
         )
 
 
-def _values(column: Any) -> list[Any]:
+def _values(column: pa.ChunkedArray) -> list[object]:
     """A column's values, missing ones as None; a dictionary's words once each."""
     import pyarrow as pa
 
     if not pa.types.is_dictionary(column.type):
-        values: list[Any] = column.to_pylist()
+        values: list[object] = column.to_pylist()
         return values
-    found: list[Any] = []
+    unpacked: list[object] = []
     for chunk in column.chunks:
         words = chunk.dictionary.to_pylist()
-        found += [None if each is None else words[each] for each in chunk.indices.to_pylist()]
-    return found
+        unpacked += [None if index is None else words[index] for index in chunk.indices.to_pylist()]
+    return unpacked
 
 
-def _texts(values: list[Any] | None, name: str) -> list[str | None] | None:
+def _texts(values: list[object] | None, name: str) -> list[str | None] | None:
     if values is None:
         return None
+    texts: list[str | None] = []
     for value in values:
-        text = isinstance(value, str) and 1 <= len(value) <= 200 and value.isprintable()
-        if value is not None and not text:
+        if value is None or (
+            isinstance(value, str) and 1 <= len(value) <= 200 and value.isprintable()
+        ):
+            texts.append(value)
+        else:
             raise BadRequest(f"{name} holds text of 1 to 200 printable characters")
-    return values
+    return texts
 
 
-def _moments(values: list[Any] | None) -> list[float | None] | None:
+def _moments(values: list[object] | None) -> list[float | None] | None:
     if values is None:
         return None
-    seconds = [value.timestamp() if hasattr(value, "timestamp") else value for value in values]
-    for value in seconds:
-        if value is not None and not (isinstance(value, int | float) and abs(value) <= 1e11):
+    moments: list[float | None] = []
+    for value in values:
+        seconds = value.timestamp() if hasattr(value, "timestamp") else value
+        if seconds is None or (isinstance(seconds, int | float) and abs(seconds) <= 1e11):
+            moments.append(seconds)
+        else:
             raise BadRequest("_time holds timestamps, or seconds since 1970")
-    return seconds
+    return moments

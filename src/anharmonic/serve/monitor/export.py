@@ -1,18 +1,22 @@
-"""Events as Parquet, a column a feature, for DuckDB, pandas and whatever else reads it."""
+"""Events as Parquet, one column per feature, for DuckDB, pandas and whatever else reads it."""
 
 from __future__ import annotations
 
 import json
 import os
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import select
+from sqlalchemy import Row, select
 
 from anharmonic._core.files import whole_file
 from anharmonic.errors import InputError
+from anharmonic.serve.monitor.records import Cell
 from anharmonic.serve.monitor.schema import events
 from anharmonic.serve.monitor.store import Store
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 __all__ = ["export"]
 
@@ -28,51 +32,61 @@ def export(
 ) -> int:
     """Write every event to one Parquet file, whole or not at all; how many there were.
 
-    `columns` names the features, where they are not to have the names they came with. Features
-    stand after the facts, a feature with a fact's name as `feature_NAME`. `monitor` chooses one
-    of several that share the store, "MODEL@VERSION".
+    Columns are number, id, times, segment, score and evidence of an event, then its features; a
+    feature with the name of one of these becomes `feature_NAME`.
+
+    Parameters
+    ----------
+    store
+        Where the events are.
+    path
+        The Parquet file.
+    columns
+        Names of the features, where they are not to have those they came with.
+    monitor
+        One of several that share the store, "MODEL@VERSION".
     """
     import pyarrow.parquet as pq
 
-    names = _chosen(store, monitor)
-    columns = columns or _names(store, names)
-    many = 0
+    monitors = _choose_monitors(store, monitor)
+    columns = columns or _column_names(store, monitors)
+    count = 0
     with whole_file(path) as temporary:
         writer: Any = None
         try:
-            for table in _tables(store, names, columns):
+            for table in _tables(store, monitors, columns):
                 writer = writer or pq.ParquetWriter(temporary, table.schema)
                 writer.write_table(table.cast(writer.schema))
-                many += len(table)
+                count += len(table)
         finally:
             if writer is not None:
                 writer.close()
         if writer is None:
             pq.write_table(_table([], columns), temporary)
-    return many
+    return count
 
 
-def _chosen(store: Store, monitor: str | None) -> list[str]:
+def _choose_monitors(store: Store, monitor: str | None) -> list[str]:
     """Monitors whose events have the same columns, so that one table holds them."""
-    known = store.monitors()
+    columns_of = store.monitors()
+    names = ", ".join(columns_of)
     if monitor is not None:
-        if monitor not in known:
-            raise InputError(f"no monitor {monitor!r} in the store: there are {', '.join(known)}")
+        if monitor not in columns_of:
+            raise InputError(f"no monitor {monitor!r} in the store: there are {names}")
         return [monitor]
-    if len({json.dumps(columns) for columns in known.values() if columns is not None}) > 1:
+    if len({json.dumps(columns) for columns in columns_of.values() if columns is not None}) > 1:
         raise InputError(
-            f"the store holds monitors with other columns: choose with --monitor of "
-            f"{', '.join(known)}"
+            f"the store holds monitors with other columns: choose with --monitor of {names}"
         )
-    return list(known)
+    return list(columns_of)
 
 
-def _names(store: Store, monitors: list[str]) -> list[str]:
-    known = store.monitors()
-    return next((known[each] or [] for each in monitors if known[each]), [])
+def _column_names(store: Store, monitors: list[str]) -> list[str]:
+    columns_of = store.monitors()
+    return next((columns_of[name] or [] for name in monitors if columns_of[name]), [])
 
 
-def _tables(store: Store, monitors: list[str], columns: Sequence[str]) -> Iterator[Any]:
+def _tables(store: Store, monitors: list[str], columns: Sequence[str]) -> Iterator[pa.Table]:
     for monitor in monitors:
         after = 0
         while rows := _chunk(store, monitor, after):
@@ -80,17 +94,17 @@ def _tables(store: Store, monitors: list[str], columns: Sequence[str]) -> Iterat
             yield _table(rows, columns)
 
 
-def _chunk(store: Store, monitor: str, after: int) -> list[Any]:
+def _chunk(store: Store, monitor: str, after: int) -> Sequence[Row[Any]]:
     query = (
         select(events)
         .where(events.c.monitor == monitor, events.c.sequence > after)
         .order_by(events.c.sequence)
     )
     with store.reading() as connection:
-        return list(connection.execute(query.limit(CHUNK)).all())
+        return connection.execute(query.limit(CHUNK)).all()
 
 
-def _table(rows: list[Any], columns: Sequence[str]) -> Any:
+def _table(rows: Sequence[Row[Any]], columns: Sequence[str]) -> pa.Table:
     import pyarrow as pa
 
     kinds = {"sequence": pa.int64(), "id": pa.string(), "monitor": pa.string()}
@@ -100,19 +114,19 @@ def _table(rows: list[Any], columns: Sequence[str]) -> Any:
         for name in FACTS
     }
     points = [json.loads(row.point) for row in rows]
-    wide = len(points[0]) if points else len(columns)
-    names = list(columns) if len(columns) == wide else [f"feature_{i}" for i in range(wide)]
-    for place, name in enumerate(names):
-        shown = f"feature_{name}" if name in FACTS else name
-        arrays[shown] = _column([point[place] for point in points])
+    width = len(points[0]) if points else len(columns)
+    names = list(columns) if len(columns) == width else [f"feature_{i}" for i in range(width)]
+    for index, name in enumerate(names):
+        unique = f"feature_{name}" if name in FACTS else name
+        arrays[unique] = _column([point[index] for point in points])
     return pa.table(arrays)
 
 
-def _column(values: list[Any]) -> Any:
+def _column(values: list[Cell]) -> pa.Array:
     import pyarrow as pa
 
     # Whole numbers and missing ones become numbers too, so that chunks have one schema.
     text = any(isinstance(value, str) for value in values)
     if text:
-        return pa.array([None if each is None else str(each) for each in values], pa.string())
-    return pa.array([None if each is None else float(each) for each in values], pa.float64())
+        return pa.array([None if value is None else str(value) for value in values], pa.string())
+    return pa.array([None if value is None else float(value) for value in values], pa.float64())

@@ -1,8 +1,8 @@
-"""What detectors belong to: a reference, settings and a model, told apart in words.
+"""What detectors belong to, a reference, settings and a model, and how it is seen to change.
 
 Evidence gathered under one set of these means nothing under another, and the false alarm rate
-does not hold across the change. The model itself is known by what it does: the scores of its
-reference, which are what the detectors hold everything against.
+does not hold across the change. The model itself is recognised by what it does: its scores on the
+reference, which the detectors compare everything with.
 """
 
 from __future__ import annotations
@@ -10,22 +10,24 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from anharmonic._core.arrays import to_numpy64
 from anharmonic._core.protocols import Floats
+from anharmonic.monitor import Monitor
 from anharmonic.regions import as_region
 
-__all__ = ["about", "differences", "mark"]
+__all__ = ["Identity", "mark"]
 
 SCORES = 1024
-"""Scores of reference points that are remembered, of each thing watched."""
+"""Scores of reference points that are stored, per thing watched."""
 SAME = 1e-6
-"""Of the largest: other processors and libraries round otherwise."""
+"""Relative tolerance: other processors and libraries round differently."""
 SETTINGS = ("radius", "scale", "columns", "ball", "queries_a_row", "score")
-"""Of a monitor's `settings`, those that scores or their choice depend on."""
+"""Of a monitor's `settings`, those that scores or the choice of rows depend on."""
 NAMES = {
     "rate": "--false-alarms",
     "watch": "--watch",
@@ -42,68 +44,87 @@ NAMES = {
     "reduction": "the reduction",
     "bounds": "the bounds",
 }
+"""What a difference is called in messages: the option that sets it, where there is one."""
 
 
-def mark(monitor: Any, reference: Any) -> bytes:
-    """Sixteen bytes of reference, rate, watch, seed and segment, as they always were."""
+def mark(monitor: Monitor, reference: object) -> bytes:
+    """Sixteen bytes of reference, rate, watch, seed and segment; the format of 0.1.0."""
     values = np.ascontiguousarray(to_numpy64(as_region(reference).values))
     segment = monitor.segment if isinstance(monitor.segment, str | int) else None
     settings = repr((monitor.rate, list(monitor.watch), monitor.seed, segment, values.shape))
     return hashlib.blake2b(values.tobytes() + settings.encode(), digest_size=16).digest()
 
 
-def about(monitor: Any, reference: Any) -> dict[str, Any]:
-    """All of it as plain values."""
-    values = np.ascontiguousarray(to_numpy64(as_region(reference).values))
-    told = monitor.settings.plain() if hasattr(monitor, "settings") else {}
-    sight = getattr(monitor, "scorer", None)
-    segment = monitor.segment
-    plain = {
-        "rate": monitor.rate,
-        "watch": list(monitor.watch),
-        "seed": monitor.seed,
-        "segment": segment if isinstance(segment, str | int | None) else "a function",
-        "reference": hashlib.blake2b(values.tobytes(), digest_size=16).hexdigest(),
-        "score": monitor.score,
-        **{name: told[name] for name in SETTINGS if name in told},
-        **{name: repr(getattr(sight, name, None)) for name in ("output", "bounds")},
-        "reduction": _named(getattr(sight, "reduction", None)),
-        "scores": {name: _few(scores).tolist() for name, scores in monitor.reference.items()},
-    }
-    found: dict[str, Any] = json.loads(json.dumps(plain))
-    return found
+@dataclass(frozen=True)
+class Identity:
+    """A monitor's settings and some of its reference's scores, as plain values."""
+
+    settings: Mapping[str, object]
+    scores: Mapping[str, Sequence[float]]
+
+    @classmethod
+    def of(cls, monitor: Monitor, reference: object) -> Identity:
+        """The identity of a monitor that was fitted on `reference`."""
+        values = np.ascontiguousarray(to_numpy64(as_region(reference).values))
+        settings, scorer, segment = monitor.settings.plain(), monitor.scorer, monitor.segment
+        plain = {
+            "rate": monitor.rate,
+            "watch": list(monitor.watch),
+            "seed": monitor.seed,
+            "segment": segment if isinstance(segment, str | int | None) else "a function",
+            "reference": hashlib.blake2b(values.tobytes(), digest_size=16).hexdigest(),
+            "score": monitor.score,
+            **{name: settings[name] for name in SETTINGS if name in settings},
+            **{name: repr(getattr(scorer, name)) for name in ("output", "bounds")},
+            "reduction": _name_of(scorer.reduction),
+            "scores": {name: _sample(each).tolist() for name, each in monitor.reference.items()},
+        }
+        # Through JSON, so that it compares equal to what a store gives back: tuples are lists.
+        return cls.read(json.dumps(plain))
+
+    @classmethod
+    def read(cls, text: str) -> Identity:
+        """What `written` gave."""
+        settings = json.loads(text)
+        scores = settings.pop("scores", {})
+        return cls(settings, scores)
+
+    def written(self) -> str:
+        """All of it as JSON."""
+        return json.dumps({**self.settings, "scores": self.scores})
+
+    def changes_since(self, earlier: Identity, noise: float = 0.0) -> list[str]:
+        """What has changed, in words; nothing where detectors may go on.
+
+        `noise` is how much the model's scores of the same points differ from call to call.
+        """
+        before = earlier.settings
+        # A setting that an older version did not store cannot be compared.
+        changed = [
+            NAMES.get(name, name)
+            for name, value in self.settings.items()
+            if name in before and not _same(before[name], value)
+        ]
+        # Other settings give other scores: only under equal ones do scores speak of the model.
+        if not changed and any(
+            not _close(earlier.scores.get(name, []), scores, noise)
+            for name, scores in self.scores.items()
+        ):
+            changed = ["the model"]
+        return list(dict.fromkeys(changed))
 
 
-def _named(reduction: Any) -> str:
+def _name_of(reduction: object) -> str:
     return str(getattr(reduction, "name", None) or getattr(reduction, "__name__", ""))
 
 
-def _few(scores: Floats) -> Floats:
-    """Scores spread over the reference, the first and the last among them."""
-    places = np.linspace(0, len(scores) - 1, min(SCORES, len(scores))).round().astype(int)
-    return np.take(np.asarray(scores, dtype=np.float64), places)
+def _sample(scores: Floats) -> Floats:
+    """Scores spread evenly over the reference, the first and the last among them."""
+    rows = np.linspace(0, len(scores) - 1, min(SCORES, len(scores))).round().astype(int)
+    return np.take(np.asarray(scores, dtype=np.float64), rows)
 
 
-def differences(before: dict[str, Any], now: dict[str, Any], noise: float = 0.0) -> list[str]:
-    """What has changed, in words; nothing where detectors may go on.
-
-    `noise` is how much the model's scores of the same points differ from call to call.
-    """
-    changed = [
-        NAMES.get(name, name)
-        for name in now
-        if name != "scores" and name in before and not _same(before[name], now[name])
-    ]
-    # The scores say only what the settings do not.
-    if not changed and any(
-        not _alike(before["scores"].get(name, []), scores, noise)
-        for name, scores in now["scores"].items()
-    ):
-        changed = ["the model"]
-    return list(dict.fromkeys(changed))
-
-
-def _same(before: Any, now: Any) -> bool:
+def _same(before: object, now: object) -> bool:
     if isinstance(before, list) and isinstance(now, list):
         return len(before) == len(now) and all(map(_same, before, now))
     if isinstance(before, float) and isinstance(now, float):
@@ -111,9 +132,9 @@ def _same(before: Any, now: Any) -> bool:
     return bool(before == now)
 
 
-def _alike(before: list[float], now: list[float], noise: float) -> bool:
+def _close(before: Sequence[float], now: Sequence[float], noise: float) -> bool:
     if len(before) != len(now):
         return False
-    one, other = np.array(before, dtype=np.float64), np.array(now, dtype=np.float64)
-    far = SAME * max(np.abs(one).max(initial=0.0), np.abs(other).max(initial=0.0)) + noise
-    return bool((np.abs(one - other) <= far).all())
+    old, new = np.array(before, dtype=np.float64), np.array(now, dtype=np.float64)
+    tolerance = SAME * max(np.abs(old).max(initial=0.0), np.abs(new).max(initial=0.0)) + noise
+    return bool((np.abs(old - new) <= tolerance).all())

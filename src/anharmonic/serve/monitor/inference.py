@@ -1,23 +1,25 @@
-"""Points as model servers receive them: Open Inference Protocol v2 and the older v1."""
+"""Requests as model servers receive them: Open Inference Protocol v2 and the older v1."""
 
 from __future__ import annotations
 
 import json
 import math
-from typing import Any
+from collections.abc import Mapping
 
 import numpy as np
+from numpy.typing import NDArray
 
 from anharmonic.models.tensors import DATATYPES
 from anharmonic.serve.http.problems import BadRequest
-from anharmonic.serve.monitor.payloads import MOST_VALUES, within
+from anharmonic.serve.monitor.payloads import MOST_VALUES, check_size
 from anharmonic.serve.monitor.records import Cell
 from anharmonic.serve.monitor.row_schema import RowSchema
 
 __all__ = ["rows_of_request"]
 
 MOST_DIMENSIONS = 16
-Json = dict[str, Any]
+Tensor = NDArray[np.float64] | NDArray[np.object_]
+"""Numbers, or text."""
 
 
 def rows_of_request(
@@ -28,7 +30,7 @@ def rows_of_request(
     `header_length` is the Inference-Header-Content-Length of requests whose tensors follow
     their JSON as bytes.
     """
-    head, tail = _cut(body, header_length)
+    head, tail = _split(body, header_length)
     try:
         request = json.loads(head)
     except (ValueError, RecursionError):
@@ -44,12 +46,12 @@ def rows_of_request(
     counts = {len(array) if array.ndim else 0 for array in tensors.values()}
     if len(counts) != 1:
         raise BadRequest("every input needs the same number of rows")
-    within(counts.pop(), len(row_schema.columns))
+    check_size(counts.pop(), len(row_schema.columns))
     name = request.get("id")
     return row_schema.of_tensors(tensors), name if isinstance(name, str) else ""
 
 
-def _cut(body: bytes, header_length: str | None) -> tuple[bytes, bytes]:
+def _split(body: bytes, header_length: str | None) -> tuple[bytes, bytes]:
     if header_length is None:
         return body, b""
     if not (header_length.isascii() and header_length.isdigit()) or len(header_length) > 12:
@@ -57,40 +59,47 @@ def _cut(body: bytes, header_length: str | None) -> tuple[bytes, bytes]:
     return body[: int(header_length)], body[int(header_length) :]
 
 
-def _instances(instances: Any, row_schema: RowSchema) -> list[list[Cell]]:
+def _instances(instances: object, row_schema: RowSchema) -> list[list[Cell]]:
     if not isinstance(instances, list) or not instances:
         raise BadRequest("instances is a list with at least one point")
-    within(len(instances), len(row_schema.columns))
-    return row_schema.rows(_flat(each) if isinstance(each, list) else each for each in instances)
+    check_size(len(instances), len(row_schema.columns))
+    return row_schema.rows(
+        _flatten(instance) if isinstance(instance, list) else instance for instance in instances
+    )
 
 
-def _flat(values: list[Any], depth: int = 0) -> list[Any]:
+def _flatten(values: list[object], depth: int = 0) -> list[object]:
     if depth > 8:
         raise BadRequest("an instance is nested more than eight deep")
-    flat: list[Any] = []
+    flat: list[object] = []
     for value in values:
-        flat.extend(_flat(value, depth + 1) if isinstance(value, list) else [value])
+        flat.extend(_flatten(value, depth + 1) if isinstance(value, list) else [value])
     return flat
 
 
-def _tensors(inputs: list[Json], tail: bytes) -> dict[str, Any]:
-    found = {}
-    for each in inputs:
-        name, datatype, shape = each.get("name"), each.get("datatype"), each.get("shape")
+def _tensors(inputs: list[Mapping[str, object]], tail: bytes) -> dict[str, Tensor]:
+    """Inputs by name, their values in the JSON or, one after another, in the bytes after it."""
+    tensors: dict[str, Tensor] = {}
+    for tensor in inputs:
+        name, datatype, shape = tensor.get("name"), tensor.get("datatype"), tensor.get("shape")
         if not (isinstance(name, str) and isinstance(datatype, str) and datatype in DATATYPES):
             raise BadRequest("an input needs a name and a datatype of the protocol")
         if not isinstance(shape, list) or not all(type(n) is int and 0 <= n < 1e9 for n in shape):
             raise BadRequest(f"input {name[:40]!r} needs a shape of whole numbers")
-        size = _binary_size(each)
-        values = _listed(each, datatype) if size is None else _packed(tail[:size], datatype)
+        size = _binary_size(tensor)
+        values = (
+            _values_of_list(tensor, datatype)
+            if size is None
+            else _values_of_bytes(tail[:size], datatype)
+        )
         tail = tail[size or 0 :]
         if len(shape) > MOST_DIMENSIONS or not values.size or values.size != math.prod(shape):
             raise BadRequest(f"input {name[:40]!r} does not hold what its shape says")
-        found[name] = values.reshape(shape)
-    return found
+        tensors[name] = values.reshape(shape)
+    return tensors
 
 
-def _binary_size(tensor: Json) -> int | None:
+def _binary_size(tensor: Mapping[str, object]) -> int | None:
     parameters = tensor.get("parameters")
     size = parameters.get("binary_data_size") if isinstance(parameters, dict) else None
     if size is not None and (type(size) is not int or size < 0):
@@ -98,11 +107,11 @@ def _binary_size(tensor: Json) -> int | None:
     return size
 
 
-def _listed(tensor: Json, datatype: str) -> Any:
+def _values_of_list(tensor: Mapping[str, object], datatype: str) -> Tensor:
     data = tensor.get("data")
     if not isinstance(data, list):
         raise BadRequest("an input's data is a list")
-    flat = _flat(data)
+    flat = _flatten(data)
     kinds = (str, type(None)) if datatype == "BYTES" else (int, float, type(None))
     if not all(isinstance(value, kinds) for value in flat):
         raise BadRequest(f"an input's data are not {datatype}")
@@ -112,7 +121,7 @@ def _listed(tensor: Json, datatype: str) -> Any:
         raise BadRequest(f"an input's data are not {datatype}") from None
 
 
-def _packed(raw: bytes, datatype: str) -> Any:
+def _values_of_bytes(raw: bytes, datatype: str) -> NDArray[np.float64]:
     if datatype in ("BYTES", "BF16"):
         raise BadRequest(f"{datatype} as bytes is not read here: send it in the JSON")
     kind = np.dtype(DATATYPES[datatype]).newbyteorder("<")

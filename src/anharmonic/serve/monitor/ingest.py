@@ -1,4 +1,4 @@
-"""From a body to events to an answer, whatever the body is written in."""
+"""From a request's body, in any of the formats, to events to a response."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from anharmonic.serve.http.responses import Json
 from anharmonic.serve.monitor.arrow import events_of_arrow
 from anharmonic.serve.monitor.cloudevents import events_of_cloudevents, is_cloudevent
 from anharmonic.serve.monitor.inference import rows_of_request
-from anharmonic.serve.monitor.payloads import events_of_json, made
+from anharmonic.serve.monitor.payloads import build_events, events_of_json
 from anharmonic.serve.monitor.pipeline import Pipeline
 from anharmonic.serve.monitor.records import Event
 from anharmonic.serve.monitor.row_schema import RowSchema
@@ -24,85 +24,85 @@ __all__ = ["Ingest"]
 LOG = logging.getLogger("anharmonic.serve.monitor")
 ARROW = "application/vnd.apache.arrow.stream"
 Headers = dict[str, str]
-
-
 SMALL = 32_768
-"""Bytes that are read at once; longer bodies are, one after another, in a thread."""
+"""Bytes that are parsed on the event loop; longer bodies are, one after another, in a thread."""
+MOST_IN_ID = 180
+"""Characters in a request's id: those of its events may be longer by their number."""
 
 
 class Ingest:
-    """Reads bodies and hands their events to the pipeline; what cannot be read is counted."""
+    """Parses bodies and submits their events to the pipeline; what cannot be parsed is counted."""
 
     def __init__(self, pipeline: Pipeline) -> None:
         self.pipeline = pipeline
-        self.row_schema = pipeline.watch.row_schema
-        self._reader = Worker("reader")
+        self.row_schema = pipeline.stored_monitor.row_schema
+        self._parser_thread = Worker("reader")
 
     async def observe(self, headers: Headers, body: bytes) -> Response:
         """`POST /v1/observe`: JSON, or Arrow."""
-        kind = _kind(headers)
-        if kind == "application/json":
-            return await self._answer(await self._read(body, partial(events_of_json, body)))
-        if kind == ARROW:
-            # Few bytes can stand for many values.
-            return await self._answer(await self._read(body, partial(events_of_arrow, body), 0))
+        media_type = _media_type(headers)
+        if media_type == "application/json":
+            return await self._respond(await self._parse(body, partial(events_of_json, body)))
+        if media_type == ARROW:
+            # Few bytes can stand for many values: always in the thread.
+            return await self._respond(await self._parse(body, partial(events_of_arrow, body), 0))
         if is_cloudevent(headers):
             return await self.cloudevent(headers, body)
-        raise self._refused(
+        raise self._count_refused(
             BadRequest(f"set content-type to application/json or {ARROW}", status=415, kind="type")
         )
 
     async def cloudevent(self, headers: Headers, body: bytes) -> Response:
         """`POST /` and `POST /v1/events`: what KServe's logger sends."""
         if not is_cloudevent(headers):
-            raise self._refused(
+            raise self._count_refused(
                 BadRequest("this takes CloudEvents: no ce-specversion", status=415, kind="type")
             )
-        events = await self._read(body, partial(events_of_cloudevents, headers, body))
-        return await self._answer(events) if events else _nothing()
+        events = await self._parse(body, partial(events_of_cloudevents, headers, body))
+        return await self._respond(events) if events else _empty_response()
 
     async def infer(self, headers: Headers, body: bytes) -> Response:
         """`POST /v2/models/…/infer`: a copy of what the model server was asked."""
-        if _kind(headers) not in ("application/json", "application/octet-stream"):
-            raise self._refused(BadRequest("send application/json", status=415, kind="type"))
-        return await self._answer(await self.inferred(headers, body, own_ids=False))
+        if _media_type(headers) not in ("application/json", "application/octet-stream"):
+            raise self._count_refused(BadRequest("send application/json", status=415, kind="type"))
+        return await self._respond(await self.parse_inference(headers, body, own_ids=False))
 
-    async def inferred(self, headers: Headers, body: bytes, own_ids: bool) -> list[Event]:
+    async def parse_inference(self, headers: Headers, body: bytes, own_ids: bool) -> list[Event]:
         """The events of a v2 request, named by its id unless they are to have their own."""
-        return await self._read(body, partial(_events_of_inference, headers, body, own_ids))
+        return await self._parse(body, partial(_events_of_inference, headers, body, own_ids))
 
-    async def _read(
-        self, body: bytes, read: Callable[[RowSchema], list[Event]], small: int = SMALL
+    async def _parse(
+        self, body: bytes, parse: Callable[[RowSchema], list[Event]], small: int = SMALL
     ) -> list[Event]:
         """Events of a body, off the event loop unless it is small."""
         try:
             if len(body) <= small:
-                return read(self.row_schema)
-            events: list[Event] = await self._reader.do(lambda: read(self.row_schema))
-            return events
+                return parse(self.row_schema)
+            return await self._parser_thread.submit(lambda: parse(self.row_schema))
         except BadRequest as fault:
-            raise self._refused(fault) from None
+            raise self._count_refused(fault) from None
         except Exception:
             LOG.exception("a body of %d bytes could not be read", len(body))
-            raise self._refused(BadRequest("the body cannot be read")) from None
+            raise self._count_refused(BadRequest("the body cannot be read")) from None
 
-    def _refused(self, fault: BadRequest) -> BadRequest:
+    def _count_refused(self, fault: BadRequest) -> BadRequest:
         # How many points there would have been is not known: a request counts as one.
         self.pipeline.metrics.skip(fault.kind, 1)
         return fault
 
     def close(self) -> None:
-        self._reader.stop(0.0)
+        self._parser_thread.stop(0.0)
 
-    async def _answer(self, events: Sequence[Event]) -> Response:
+    async def _respond(self, events: Sequence[Event]) -> Response:
         answer = await self.pipeline.submit(events)
-        new = len({each.id for each in answer.told if not each.duplicate})
+        results = answer.results
+        new = len({result.id for result in results if not result.duplicate})
         return Json(
             {
                 "accepted": new,
                 "duplicates": len(events) - new,
-                "ids": [each.id for each in answer.told],
-                "scores": [each.score for each in answer.told],
+                "ids": [result.id for result in results],
+                "scores": [result.score for result in results],
                 "alarm": answer.alarm,
             }
         )
@@ -113,16 +113,16 @@ def _events_of_inference(
 ) -> list[Event]:
     rows, name = rows_of_request(body, row_schema, headers.get("inference-header-content-length"))
     if own_ids or not name:
-        return made(rows, None, None, None)
-    if len(name) > 180 or not name.isprintable():
-        raise BadRequest("a request's id has at most 180 printable characters")
-    ids = [name] if len(rows) == 1 else [f"{name}.{place}" for place in range(len(rows))]
-    return made(rows, ids, None, None)
+        return build_events(rows, None, None, None)
+    if len(name) > MOST_IN_ID or not name.isprintable():
+        raise BadRequest(f"a request's id has at most {MOST_IN_ID} printable characters")
+    ids = [name] if len(rows) == 1 else [f"{name}.{index}" for index in range(len(rows))]
+    return build_events(rows, ids, None, None)
 
 
-def _nothing() -> Response:
+def _empty_response() -> Response:
     return Json({"accepted": 0, "duplicates": 0, "ids": [], "scores": [], "alarm": False})
 
 
-def _kind(headers: Headers) -> str:
+def _media_type(headers: Headers) -> str:
     return headers.get("content-type", "").partition(";")[0].strip().lower()

@@ -1,9 +1,8 @@
-"""What Prometheus reads. Labels: model, version, segment; and the reason of what was skipped."""
+"""Prometheus metrics. Labels: model, version, segment; and the reason of what was skipped."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
@@ -17,97 +16,114 @@ SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 1
 ALL = "(all)"
 """The label of evidence and alarms of all traffic; points without a segment have none."""
 MOST_SEGMENTS = 100
-"""Segments with a line of their own; all others together are `other`."""
+"""Segments with a time series of their own; all others together are `other`."""
 
 
 class Metrics:
-    """The numbers of one service, in a registry of its own."""
+    """The metrics of one service, in a registry of its own."""
 
-    def __init__(self, watch: StoredMonitor) -> None:
-        self.watch = watch
-        self.registry = CollectorRegistry()
-        self._labels = {"model": watch.model, "version": watch.version}
+    def __init__(self, stored_monitor: StoredMonitor) -> None:
+        self.stored_monitor = stored_monitor
+        self.registry = registry = CollectorRegistry()
+        self._labels = labels = {"model": stored_monitor.model, "version": stored_monitor.version}
         self._segments: set[str] = set()
-        scored = (*LABELS, "segment")
-        self.scores = self._made(
-            Histogram, "gamma_score", "Scores of points.", scored, buckets=SCORES
+        by_segment, by_reason = (*LABELS, "segment"), (*LABELS, "reason")
+        self.scores = Histogram(
+            "gamma_score", "Scores of points.", by_segment, registry=registry, buckets=SCORES
         )
-        self.points = self._made(Counter, "gamma_points", "Points that are kept.", scored)
-        self.evidence = self._made(
-            Gauge, "gamma_drift_log_evidence", "Log evidence of drift, the largest.", scored
+        self.points = Counter(
+            "gamma_points", "Points that are kept.", by_segment, registry=registry
         )
-        self.alarms = self._made(Counter, "gamma_alarms", "Alarms raised.", scored)
-        self.skipped = self._made(
-            Counter, "gamma_skipped", "Points not scored or not kept.", (*LABELS, "reason")
+        self.evidence = Gauge(
+            "gamma_drift_log_evidence",
+            "Log evidence of drift, the largest.",
+            by_segment,
+            registry=registry,
         )
-        self.queries = self._plain(Counter, "gamma_model_calls", "Rows the model was asked about.")
-        self.seconds = self._plain(
-            Histogram, "gamma_compute_seconds", "Time to score a batch.", buckets=SECONDS
+        self.alarms = Counter("gamma_alarms", "Alarms raised.", by_segment, registry=registry)
+        self.skipped = Counter(
+            "gamma_skipped", "Points not scored or not kept.", by_reason, registry=registry
         )
-        self.threshold = self._plain(
-            Gauge, "gamma_alarm_log_evidence", "The line that evidence must reach."
-        )
-        self.waiting = self._plain(Gauge, "gamma_waiting_points", "Points in the queue.")
-        self.alarming = self._plain(Gauge, "gamma_alarm", "1 while an alarm stands.")
-        self.undelivered = self._plain(
-            Gauge, "gamma_webhook_undelivered", "Alarms the webhook has not taken."
-        )
-        self.threshold.set(float(watch.monitor.threshold))
-        self.alarming.set(float(bool(watch.monitor.alarm)))
-
-    def _made(self, kind: Any, name: str, about: str, labels: tuple[str, ...], **more: Any) -> Any:
-        return kind(name, about, labels, registry=self.registry, **more)
-
-    def _plain(self, kind: Any, name: str, about: str, **more: Any) -> Any:
-        return self._made(kind, name, about, LABELS, **more).labels(**self._labels)
+        self.queries = Counter(
+            "gamma_model_calls", "Rows the model was asked about.", LABELS, registry=registry
+        ).labels(**labels)
+        self.seconds = Histogram(
+            "gamma_compute_seconds",
+            "Time to score a batch.",
+            LABELS,
+            registry=registry,
+            buckets=SECONDS,
+        ).labels(**labels)
+        self.threshold = Gauge(
+            "gamma_alarm_log_evidence",
+            "The line that evidence must reach.",
+            LABELS,
+            registry=registry,
+        ).labels(**labels)
+        self.waiting = Gauge(
+            "gamma_waiting_points", "Points in the queue.", LABELS, registry=registry
+        ).labels(**labels)
+        self.alarming = Gauge(
+            "gamma_alarm", "1 while an alarm stands.", LABELS, registry=registry
+        ).labels(**labels)
+        self.undelivered = Gauge(
+            "gamma_webhook_undelivered",
+            "Alarms the webhook has not taken.",
+            LABELS,
+            registry=registry,
+        ).labels(**labels)
+        self.threshold.set(float(stored_monitor.monitor.threshold))
+        self.alarming.set(float(bool(stored_monitor.monitor.alarm)))
 
     def skip(self, reason: str, points: int) -> None:
-        """Points that came and were not taken, or not scored."""
+        """Count points that came and were not taken, or not scored."""
         if points:
             self.skipped.labels(**self._labels, reason=reason).inc(points)
 
-    def asked(self, seconds: float) -> None:
-        """A batch was measured."""
+    def record_seconds(self, seconds: float) -> None:
+        """A batch was measured in so much time."""
         self.seconds.observe(seconds)
 
-    def take(self, outcome: Outcome) -> None:
-        """What a transaction brought."""
-        self.skip("duplicate", sum(1 for told in outcome.told.values() if told.duplicate))
+    def record_outcome(self, outcome: Outcome) -> None:
+        """A transaction was committed."""
+        self.skip("duplicate", sum(1 for result in outcome.results.values() if result.duplicate))
         self.skip("missing", outcome.missing)
         unscored = 0
-        for event, score in zip(outcome.fresh, outcome.scores.tolist(), strict=True):
-            segment = self._segment(event.segment)
+        for event, score in zip(outcome.new_events, outcome.scores.tolist(), strict=True):
+            segment = self._segment_label(event.segment)
             self.points.labels(**self._labels, segment=segment).inc()
             if math.isnan(score):
                 unscored += 1
             else:
                 self.scores.labels(**self._labels, segment=segment).observe(score)
         self.skip("sampling", unscored - outcome.missing)
-        self.queries.inc((len(outcome.fresh) - unscored) * self.watch.monitor.queries_per_row)
+        scored = len(outcome.new_events) - unscored
+        self.queries.inc(scored * self.stored_monitor.monitor.queries_per_row)
         for alarm in outcome.alarms:
-            self.alarms.labels(**self._labels, segment=self._place(alarm.segment)).inc()
+            self.alarms.labels(**self._labels, segment=self._scope_label(alarm.segment)).inc()
         self.alarming.set(float(outcome.alarm))
-        self._tell_evidence()
+        self._set_evidence()
 
-    def cleared(self) -> None:
+    def record_reset(self) -> None:
         """Alarms and evidence were cleared."""
         self.alarming.set(0.0)
-        self._tell_evidence()
+        self._set_evidence()
 
-    def _tell_evidence(self) -> None:
+    def _set_evidence(self) -> None:
+        """Per segment the largest of what is watched and both directions."""
         largest: dict[str, float] = {}
-        for key, log in self.watch.evidence.items():
+        for key, log in self.stored_monitor.evidence.items():
             if math.isfinite(log):
-                segment = self._place(key.segment)
+                segment = self._scope_label(key.segment)
                 largest[segment] = max(log, largest.get(segment, -math.inf))
         for segment, log in largest.items():
             self.evidence.labels(**self._labels, segment=segment).set(log)
 
-    def _place(self, segment: str | None) -> str:
-        """Where evidence is from: all traffic is not the points without a segment."""
-        return ALL if segment is None else self._segment(segment)
+    def _scope_label(self, segment: str | None) -> str:
+        """The label of evidence and alarms: None is all traffic, not points without a segment."""
+        return ALL if segment is None else self._segment_label(segment)
 
-    def _segment(self, segment: str | None) -> str:
+    def _segment_label(self, segment: str | None) -> str:
         if segment is None:
             return ""
         if segment not in self._segments and len(self._segments) >= MOST_SEGMENTS:
@@ -116,6 +132,6 @@ class Metrics:
         return segment
 
     def text(self) -> bytes:
-        """The page Prometheus scrapes."""
+        """The page that Prometheus scrapes."""
         page: bytes = generate_latest(self.registry)
         return page

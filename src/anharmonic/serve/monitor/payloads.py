@@ -1,4 +1,4 @@
-"""Points as this service's own clients send them in JSON, and how many may come at once."""
+"""JSON bodies of this service's own clients, and how much may come in one request."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from anharmonic.serve.monitor.row_schema import MOST_CHARACTERS, RowSchema
 
 __all__ = [
     *("MOST_POINTS", "MOST_TEXT", "MOST_VALUES", "Id", "Observe", "Observed"),
-    *("events_of_json", "made", "problems", "within"),
+    *("build_events", "check_size", "describe_errors", "events_of_json"),
 ]
 
 MOST_POINTS = 10_000
@@ -57,7 +57,7 @@ class Observe(BaseModel):
     """Points that a model was asked about."""
 
     model_config = ConfigDict(
-        # Taken and refused below: forbidden, each of a million names would have its own error.
+        # Refused below: with "forbid" each of a million names would have its own error.
         extra="allow",
         strict=True,
         json_schema_extra={
@@ -66,8 +66,8 @@ class Observe(BaseModel):
         },
     )
 
-    # Rows are checked by the form, one after another up to the first bad one: a list of what is
-    # wrong with each value of a body takes a hundred times its room.
+    # Rows are checked by `RowSchema`, one after another up to the first bad one: a list of what
+    # is wrong with each value takes a hundred times the memory of the body.
     points: Annotated[
         list[Any],
         WithJsonSchema(ROWS),
@@ -102,17 +102,19 @@ class Observed(BaseModel):
 def events_of_json(body: bytes, row_schema: RowSchema) -> list[Event]:
     """The events in a JSON body."""
     try:
-        told = Observe.model_validate(from_json(body, allow_inf_nan=False))
+        payload = Observe.model_validate(from_json(body, allow_inf_nan=False))
     except ValidationError as problem:
-        raise BadRequest(problems(problem)) from None
+        raise BadRequest(describe_errors(problem)) from None
     except ValueError as problem:
         raise BadRequest(f"the body is not JSON: {problem}"[:300]) from None
-    if told.model_extra:
-        raise BadRequest(f"unknown {next(iter(told.model_extra))[:80]!r}: send points, ids, …")
-    return made(row_schema.rows(told.points), told.ids, told.segments, told.times)
+    if payload.model_extra:
+        unknown = next(iter(payload.model_extra))[:80]
+        raise BadRequest(f"unknown {unknown!r}: send points, ids, …")
+    rows = row_schema.rows(payload.points)
+    return build_events(rows, payload.ids, payload.segments, payload.times)
 
 
-def within(rows: int, columns: int) -> None:
+def check_size(rows: int, columns: int) -> None:
     """Refuse more than may come at once, before it is unpacked."""
     if not 1 <= rows <= MOST_POINTS:
         raise BadRequest(f"{rows:,} points: send 1 to {MOST_POINTS:,} at a time", _status(rows))
@@ -128,29 +130,29 @@ def _status(rows: int) -> int:
     return 413 if rows > MOST_POINTS else 422
 
 
-def made(
+def build_events(
     rows: Sequence[Sequence[Cell]],
     ids: Sequence[str | None] | None,
     segments: Sequence[str | None] | None,
     times: Sequence[float | None] | None,
 ) -> list[Event]:
     """Events of rows, with names and times for those that have none."""
-    for name, each in (("ids", ids), ("segments", segments), ("times", times)):
-        if each is not None and len(each) != len(rows):
-            raise BadRequest(f"{len(each)} {name} for {len(rows)} points: give one for each")
+    for name, values in (("ids", ids), ("segments", segments), ("times", times)):
+        if values is not None and len(values) != len(rows):
+            raise BadRequest(f"{len(values)} {name} for {len(rows)} points: give one for each")
     now = time.time()
     return [
         Event(
-            (ids[place] if ids else None) or uuid.uuid4().hex,
-            values,
-            now if times is None or times[place] is None else float(times[place] or 0.0),
-            segments[place] if segments else None,
+            (ids[index] if ids else None) or uuid.uuid4().hex,
+            row,
+            now if times is None or times[index] is None else float(times[index] or 0.0),
+            segments[index] if segments else None,
         )
-        for place, values in enumerate(rows)
+        for index, row in enumerate(rows)
     ]
 
 
-def problems(problem: ValidationError) -> str:
+def describe_errors(problem: ValidationError) -> str:
     """The first few things wrong with a body, and where."""
-    found = problem.errors(include_url=False, include_input=False, include_context=False)[:3]
-    return "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in found)
+    errors = problem.errors(include_url=False, include_input=False, include_context=False)[:3]
+    return "; ".join(f"{'.'.join(map(str, error['loc']))}: {error['msg']}" for error in errors)

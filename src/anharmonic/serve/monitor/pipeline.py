@@ -1,8 +1,8 @@
-"""From requests that wait to answers: one model call and one transaction for many.
+"""From queued requests to answers: one model call and one transaction per batch of requests.
 
-Requests wait in a queue of bounded length. Whatever waits is put together, measured in one
-thread and written in another, so that the model is asked about the next batch while the last
-one goes to the disk. A request is answered when its points are there.
+Requests wait in a queue of bounded length. Whatever is in it becomes a batch, which is measured
+in one thread and written in another, so that the model works on the next batch while the last
+one is committed. A request is answered when its points are on the disk.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from anharmonic.serve.http.problems import (
     Overloaded,
     ServiceError,
     StoreUnavailable,
-    Unkeepable,
+    UnstorableValue,
 )
 from anharmonic.serve.monitor.health import Health
 from anharmonic.serve.monitor.metrics import Metrics
 from anharmonic.serve.monitor.records import Event, EventResult
 from anharmonic.serve.monitor.retention import Retention, SteadyClock
 from anharmonic.serve.monitor.settings import Limits
-from anharmonic.serve.monitor.stored_monitor import Outcome, Scored, StoredMonitor
+from anharmonic.serve.monitor.stored_monitor import EventScores, Outcome, StoredMonitor
 from anharmonic.serve.monitor.threads import Worker
 
 __all__ = ["Answer", "Pipeline"]
@@ -43,14 +43,16 @@ LOG = logging.getLogger("anharmonic.serve.monitor")
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What became of a request's events, in their order."""
+    """The results of a request's events, in their order."""
 
-    told: list[EventResult]
+    results: list[EventResult]
     alarm: bool
 
 
 @dataclass(slots=True)
-class Waiting:
+class QueuedRequest:
+    """A request's events, and the answer that it waits for."""
+
     events: Sequence[Event]
     answer: asyncio.Future[Answer]
     since: float
@@ -58,235 +60,265 @@ class Waiting:
 
 
 class Pipeline:
-    """The only way in. `submit` from the event loop; `start` and `stop` around it."""
+    """The queue of requests and what empties it; all points come through here.
+
+    `submit` is called on the event loop, between `start` and `stop`.
+    """
 
     def __init__(
-        self, watch: StoredMonitor, metrics: Metrics, limits: Limits, retention: Retention
+        self,
+        stored_monitor: StoredMonitor,
+        metrics: Metrics,
+        limits: Limits,
+        retention: Retention,
     ) -> None:
-        self.watch, self.metrics, self.limits, self.retention = watch, metrics, limits, retention
-        self.waiting: deque[Waiting] = deque()
+        self.stored_monitor, self.metrics = stored_monitor, metrics
+        self.limits, self.retention = limits, retention
+        self.queue: deque[QueuedRequest] = deque()
         self.points = 0
-        wide = len(watch.row_schema.columns)
-        self._most = min(limits.waiting_points, max(1, limits.waiting_values // wide))
+        """Of all requests in the queue."""
+        width = len(stored_monitor.row_schema.columns)
+        self._most_points = min(limits.waiting_points, max(1, limits.waiting_values // width))
         self.lag = 0.0
-        self._pace = 0.0
+        """Seconds from the oldest request of the last batch to its answer."""
+        self._batch_seconds = 0.0
+        """What the last batch took to measure."""
         self._listeners: list[Callable[[Outcome], None]] = []
-        self._asker, self._writer = Worker("model"), Worker("store")
-        self.health = Health(watch, limits, self._asker)
+        self._model_thread, self._store_thread = Worker("model"), Worker("store")
+        self.health = Health(stored_monitor, limits, self._model_thread)
         self._throttle = LogThrottle()
         self._tasks: list[asyncio.Task[None]] = []
 
     def listen(self, listener: Callable[[Outcome], None]) -> None:
-        """Have every outcome handed over, on the event loop."""
+        """Have a function called with every outcome, on the event loop."""
         self._listeners.append(listener)
 
     async def start(self) -> None:
-        self._work, self._hurry = asyncio.Event(), asyncio.Event()
-        always = (self._run(), self._housekeep(), self.health.keep_probing())
-        self._tasks = [asyncio.create_task(each) for each in always]
+        self._not_empty, self._not_patient = asyncio.Event(), asyncio.Event()
+        loops = (self._run(), self._housekeep(), self.health.keep_probing())
+        self._tasks = [asyncio.create_task(loop) for loop in loops]
 
     async def stop(self) -> None:
-        """Finish what is being written; what still waits was never acknowledged."""
+        """Finish what is being written; what is still queued was never acknowledged."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._refuse_all(StoreUnavailable("the service is stopping: send it again"))
-        for worker in (self._asker, self._writer):
+        for worker in (self._model_thread, self._store_thread):
             await asyncio.to_thread(worker.stop, STOPPING_SECONDS)
 
     def submit(self, events: Sequence[Event], patient: bool = False) -> asyncio.Future[Answer]:
-        """An answer to wait for, or at once a reason why there will be none.
+        """Queue a request: a future of its answer, or an error where it cannot be queued.
 
-        `patient` are those nobody waits for: they may be gathered for longer.
+        `patient` are those that nobody waits for: they may be gathered for longer.
         """
-        if self.health.stuck:
-            raise self._counted(
+        if self.health.model_stuck:
+            raise self._count_refused(
                 ModelUnavailable("the model has not answered for a while"), len(events)
             )
-        if self.waiting and self.points + len(events) > self._most:
-            raise self._counted(
+        # An empty queue takes a request of any size: it could never be sent otherwise.
+        if self.queue and self.points + len(events) > self._most_points:
+            raise self._count_refused(
                 Overloaded(f"{self.points:,} points are waiting: send them later"), len(events)
             )
         answer = asyncio.get_running_loop().create_future()
-        self.waiting.append(Waiting(events, answer, time.monotonic(), patient))
+        self.queue.append(QueuedRequest(events, answer, time.monotonic(), patient))
         self.points += len(events)
-        self._work.set()
+        self._not_empty.set()
         if not patient or self.points >= self.limits.batch_points:
-            self._hurry.set()
+            self._not_patient.set()
         return answer
 
     async def reset(self) -> None:
         """Clear alarms and evidence, between two batches."""
-        await self._writer.do(self.watch.reset)
-        self.metrics.cleared()
+        await self._store_thread.submit(self.stored_monitor.reset)
+        self.metrics.record_reset()
 
-    def _counted(self, fault: ServiceError, points: int) -> ServiceError:
+    def _count_refused(self, fault: ServiceError, points: int) -> ServiceError:
         self.metrics.skip(fault.kind, points)
         return fault
 
-    def _take(self) -> list[Waiting]:
+    def _take_batch(self) -> list[QueuedRequest]:
         """Whole requests until there are enough points."""
-        taken: list[Waiting] = []
-        many = 0
-        while self.waiting and (not taken or many < self.limits.batch_points):
-            taken.append(self.waiting.popleft())
-            many += len(taken[-1].events)
-        self.points -= many
+        batch: list[QueuedRequest] = []
+        count = 0
+        while self.queue and (not batch or count < self.limits.batch_points):
+            batch.append(self.queue.popleft())
+            count += len(batch[-1].events)
+        self.points -= count
         self.metrics.waiting.set(self.points)
-        return taken
+        return batch
 
     async def _run(self) -> None:
         writing: asyncio.Task[None] | None = None
         while True:
-            if not self.waiting:
-                self._work.clear()
-                await self._work.wait()
+            if not self.queue:
+                self._not_empty.clear()
+                await self._not_empty.wait()
             await self._gather()
-            group = self._take()
+            requests = self._take_batch()
             begun = time.monotonic()
             try:
-                if self.health.store_away:
-                    await self._writer.do(self.watch.store.probe)
-                    self.health.store_away = False
-                measured = await self._measured(group)
-                self._pace = time.monotonic() - begun
+                if self.health.store_unavailable:
+                    # Do not spend model calls on what could not be written.
+                    await self._store_thread.submit(self.stored_monitor.store.probe)
+                    self.health.store_unavailable = False
+                measured = await self._measure(requests)
+                self._batch_seconds = time.monotonic() - begun
+                # One batch is measured while the one before it is written, never more.
                 if writing is not None:
                     await writing
-                writing = asyncio.create_task(self._settled(measured)) if measured else None
+                writing = asyncio.create_task(self._commit_measured(measured)) if measured else None
             except asyncio.CancelledError:
                 if writing is not None:
                     await asyncio.wait([writing])
                 raise
             except Exception as problem:
-                self.health.heard(problem)
-                self._refuse(group, self._fault(problem))
+                self.health.record_problem(problem)
+                self._refuse(requests, self._as_service_error(problem))
 
     async def _gather(self) -> None:
-        """Let a few more come: a batch costs nearly as much as its first point.
+        """Wait for more requests: a batch costs nearly as much as its first point.
 
-        Nobody waits longer for it than the last batch took to measure, nor than the limit.
+        No request waits longer for it than the last batch took to measure, nor than the limit.
         """
-        if all(each.patient for each in self.waiting):
-            self._hurry.clear()
+        if all(request.patient for request in self.queue):
+            self._not_patient.clear()
             with suppress(TimeoutError):
                 async with asyncio.timeout(self.limits.patience_seconds):
-                    await self._hurry.wait()
-        pause = min(self._pace, self.limits.gather_seconds)
-        if self.waiting and self.points < self.limits.batch_points:
-            await asyncio.sleep(pause - (time.monotonic() - self.waiting[0].since))
+                    await self._not_patient.wait()
+        pause = min(self._batch_seconds, self.limits.gather_seconds)
+        if self.queue and self.points < self.limits.batch_points:
+            await asyncio.sleep(pause - (time.monotonic() - self.queue[0].since))
 
-    async def _measured(self, group: list[Waiting]) -> list[tuple[list[Waiting], Scored]]:
-        """Scores; a request that the model cannot take does not spoil the others."""
+    async def _measure(
+        self, requests: list[QueuedRequest]
+    ) -> list[tuple[list[QueuedRequest], EventScores]]:
+        """Scores; a request that the model cannot take does not spoil the others.
+
+        Where a batch fails it is halved until the requests at fault are alone.
+        """
         begun = time.perf_counter()
         try:
-            events = [event for each in group for event in each.events]
-            scores: Scored = await self.health.ask(lambda: self.watch.measure(events))
+            events = [event for request in requests for event in request.events]
+            scores = await self.health.call_model(lambda: self.stored_monitor.measure(events))
         except ModelUnavailable:
             self._refuse_all(ModelUnavailable("the model does not answer: try again later"))
             raise
         except Exception as problem:
-            self._say(problem)
-            # Whose fault it is shows at a point that the model is known to take.
-            if not await self.health.known_point():
+            self._log_problem(problem)
+            # Whose fault it is, the model's or the points', shows at a point of the reference.
+            if not await self.health.probe_model():
                 raise ModelUnavailable("the model fails: try again later") from problem
-            if len(group) == 1:
-                self._refuse(group, _blamed(problem))
+            if len(requests) == 1:
+                self._refuse(requests, _as_bad_request(problem))
                 return []
-            middle = len(group) // 2
-            return [*await self._measured(group[:middle]), *await self._measured(group[middle:])]
-        self.health.failing = False
-        self.metrics.asked(time.perf_counter() - begun)
-        return [(group, scores)]
+            middle = len(requests) // 2
+            first, second = requests[:middle], requests[middle:]
+            return [*await self._measure(first), *await self._measure(second)]
+        self.health.model_failing = False
+        self.metrics.record_seconds(time.perf_counter() - begun)
+        return [(requests, scores)]
 
-    async def _settled(self, measured: list[tuple[list[Waiting], Scored]]) -> None:
-        group = [each for several, _ in measured for each in several]
+    async def _commit_measured(
+        self, measured: list[tuple[list[QueuedRequest], EventScores]]
+    ) -> None:
+        """Put the parts of a batch that were measured together again, and commit it."""
+        requests = [request for part, _ in measured for request in part]
         parts = [scores for _, scores in measured]
         whole = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-        await self._written(group, whole)
+        await self._commit(requests, whole)
 
-    async def _written(self, group: list[Waiting], scores: Scored) -> None:
-        """All of it in one transaction; where a value cannot be kept, without its request."""
-        events = [event for each in group for event in each.events]
+    async def _commit(self, requests: list[QueuedRequest], scores: EventScores) -> None:
+        """All of it in one transaction; a request with a value that cannot be stored is left out.
+
+        Which one that is, is found by halving.
+        """
+        events = [event for request in requests for event in request.events]
         try:
-            outcome: Outcome = await self._writer.do(lambda: self.watch.settle(events, scores))
-        except Unkeepable as fault:
-            if len(group) == 1:
-                self._refuse(group, fault)
+            outcome = await self._store_thread.submit(
+                lambda: self.stored_monitor.commit(events, scores)
+            )
+        except UnstorableValue as fault:
+            if len(requests) == 1:
+                self._refuse(requests, fault)
                 return
-            middle = len(group) // 2
-            cut = sum(len(each.events) for each in group[:middle])
-            await self._written(group[:middle], {name: v[:cut] for name, v in scores.items()})
-            await self._written(group[middle:], {name: v[cut:] for name, v in scores.items()})
+            middle = len(requests) // 2
+            cut = sum(len(request.events) for request in requests[:middle])
+            await self._commit(requests[:middle], {name: v[:cut] for name, v in scores.items()})
+            await self._commit(requests[middle:], {name: v[cut:] for name, v in scores.items()})
             return
         except Exception as problem:
-            self.health.heard(problem)
-            self._refuse(group, self._fault(problem))
+            self.health.record_problem(problem)
+            self._refuse(requests, self._as_service_error(problem))
             return
-        self.lag = time.monotonic() - group[0].since
-        _answer(group, outcome)
+        self.lag = time.monotonic() - requests[0].since
+        _answer(requests, outcome)
         for listener in self._listeners:
             listener(outcome)
 
-    def _refuse(self, group: Sequence[Waiting], fault: ServiceError) -> None:
-        self.metrics.skip(fault.kind, sum(len(each.events) for each in group))
-        for each in group:
-            if not each.answer.done():
-                each.answer.set_exception(fault)
-                # Somebody who hung up does not look; that is no error.
-                each.answer.exception()
+    def _refuse(self, requests: Sequence[QueuedRequest], fault: ServiceError) -> None:
+        self.metrics.skip(fault.kind, sum(len(request.events) for request in requests))
+        for request in requests:
+            if not request.answer.done():
+                request.answer.set_exception(fault)
+                # Mark it as retrieved: asyncio would log it for a client that has hung up.
+                request.answer.exception()
 
     def _refuse_all(self, fault: ServiceError) -> None:
-        group, self.points = list(self.waiting), 0
-        self.waiting.clear()
-        self._refuse(group, fault)
+        requests, self.points = list(self.queue), 0
+        self.queue.clear()
+        self._refuse(requests, fault)
 
     async def _housekeep(self) -> None:
-        """Forget what is too old, a chunk at a time between the writes."""
+        """Delete what is too old, a chunk at a time between the writes."""
         if self.retention == Retention():
             return
-        clock, watch = SteadyClock(), self.watch
+        clock, stored_monitor = SteadyClock(), self.stored_monitor
         while True:
             try:
-                gone = await self._writer.do(
-                    lambda: self.retention.apply(watch.store, watch.name, clock.now())
+                deleted = await self._store_thread.submit(
+                    lambda: self.retention.apply(
+                        stored_monitor.store, stored_monitor.name, clock.now()
+                    )
                 )
             except StoreUnavailable:
-                gone = 0
+                deleted = 0
             except Exception:
                 LOG.exception("old events could not be forgotten")
-                gone = 0
-            await asyncio.sleep(0.05 if gone else self.limits.housekeeping_seconds)
+                deleted = 0
+            await asyncio.sleep(0.05 if deleted else self.limits.housekeeping_seconds)
 
-    def _fault(self, problem: Exception) -> ServiceError:
-        """What a client is told of a problem: ours as it is, of others that there is one."""
+    def _as_service_error(self, problem: Exception) -> ServiceError:
+        """The answer to a client: our own errors as they are, of others only that there is one."""
         if isinstance(problem, ServiceError):
             return problem
-        self._say(problem)
+        self._log_problem(problem)
         return ModelUnavailable("the batch failed: see the service's log")
 
-    def _say(self, problem: Exception) -> None:
-        """A model's own words are for those who run the service, not for those who send."""
-        if told := self._throttle.due(type(problem).__name__):
+    def _log_problem(self, problem: Exception) -> None:
+        """A model's own message is for those who run the service, not for clients."""
+        if times := self._throttle.due(type(problem).__name__):
             about = first_line(problem)
-            LOG.warning("a batch failed (%s: %s; %d times)", type(problem).__name__, about, told)
+            LOG.warning("a batch failed (%s: %s; %d times)", type(problem).__name__, about, times)
             LOG.debug("in detail", exc_info=problem)
 
 
-def _blamed(problem: Exception) -> ServiceError:
-    """What is said of points that fail where others do not."""
+def _as_bad_request(problem: Exception) -> ServiceError:
+    """The answer to points at which the model fails while it takes others."""
     if isinstance(problem, InputError):
         return BadRequest(first_line(problem))
     return BadRequest("the model cannot take one of these points: see the service's log")
 
 
-def _answer(group: list[Waiting], outcome: Outcome) -> None:
-    """Tell each what became of its events; of one id in several requests the first was new."""
-    taken: set[str] = set()
-    for each in group:
-        names = [event.id for event in each.events]
-        if not each.answer.done():
-            told = [outcome.told[name] for name in names]
-            if taken and not taken.isdisjoint(names):
-                told = [replace(t, duplicate=True) if t.id in taken else t for t in told]
-            each.answer.set_result(Answer(told, outcome.alarm))
-        taken.update(names)
+def _answer(requests: list[QueuedRequest], outcome: Outcome) -> None:
+    """Give each request its results; of one id in several requests the first was new."""
+    earlier: set[str] = set()
+    for request in requests:
+        ids = [event.id for event in request.events]
+        if not request.answer.done():
+            results = [outcome.results[id] for id in ids]
+            if earlier and not earlier.isdisjoint(ids):
+                results = [replace(r, duplicate=True) if r.id in earlier else r for r in results]
+            request.answer.set_result(Answer(results, outcome.alarm))
+        earlier.update(ids)

@@ -1,14 +1,15 @@
-"""Before a v2 endpoint: requests go through untouched, and those of one model are scored beside."""
+"""A proxy in front of a v2 server: requests pass unchanged, copies of one model's are scored."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import MutableMapping
-from typing import Any
+from collections.abc import Callable
+from functools import partial
 from urllib.parse import unquote
 
 from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from anharmonic.serve.http import LogThrottle, is_plain_path
 from anharmonic.serve.http.headers import end_to_end
@@ -22,20 +23,20 @@ __all__ = ["Proxy"]
 
 LOG = logging.getLogger("anharmonic.serve.monitor")
 REPLACED = (b"host", b"content-length")
-"""Written anew on the way."""
+"""Headers that are written anew."""
 SECONDS = 60.0
 MOST_COPIES = 64
-"""Long bodies that are being read for scoring; what comes meanwhile is not scored."""
+"""Bodies that are being parsed for scoring; what comes while there are more is not scored."""
 
 
 class Proxy:
-    """Forwards to one upstream; the answer is on its way before anything is scored."""
+    """Forwards to one upstream server; the answer is sent before anything is scored."""
 
     def __init__(self, settings: Settings, ingest: Ingest) -> None:
         self.ingest = ingest
         self.upstream = Upstream(str(settings.upstream), SECONDS)
-        self.model = (settings.upstream_model or ingest.pipeline.watch.model).split("/")
-        self._tokens = [each for each in (settings.ingest_token, settings.read_token) if each]
+        self.model = (settings.upstream_model or ingest.pipeline.stored_monitor.model).split("/")
+        self._tokens = [token for token in (settings.ingest_token, settings.read_token) if token]
         self._copies: set[asyncio.Task[None]] = set()
         self._throttle = LogThrottle(3_600.0)
 
@@ -44,51 +45,52 @@ class Proxy:
             task.cancel()
         self.upstream.close()
 
-    async def forward(
-        self, scope: MutableMapping[str, Any], headers: Headers, body: bytes
-    ) -> Response:
-        """One request there and its answer back, bytes and status as they are."""
+    async def forward(self, scope: Scope, headers: Headers, body: bytes) -> Response:
+        """The upstream server's answer to a request, bytes and status as they are."""
         raw = scope["raw_path"].partition(b"?")[0]
         _check_path(raw, scope["method"])
         query = scope.get("query_string", b"").decode("latin-1")
         path = raw.decode("latin-1")
         target = f"{path}?{query}" if query else path
         passed = [
-            pair for pair in end_to_end(scope["headers"], REPLACED) if not self._ours(pair[1])
+            pair
+            for pair in end_to_end(scope["headers"], REPLACED)
+            if not self._carries_token(pair[1])
         ]
         try:
-            reply = await self.upstream.ask(scope["method"], target, passed, body)
+            reply = await self.upstream.request(scope["method"], target, passed, body)
         except TimeoutError:
             raise ModelUnavailable("the model server did not answer in time") from None
         except UpstreamUnavailable as problem:
             LOG.warning("the model server cannot be reached: %s", problem)
             raise BadRequest("the model server cannot be reached", 502, "upstream") from None
-        if reply.status == 200 and scope["method"] == "POST" and self._watched(path):
-            self._copy(headers, body)
+        if reply.status == 200 and scope["method"] == "POST" and self._is_watched(path):
+            self._score_later(headers, body)
         return self._response(reply)
 
-    def _ours(self, value: bytes) -> bool:
-        """Whether a header carries a token of this service, which is nobody else's to see."""
+    def _carries_token(self, value: bytes) -> bool:
+        """Whether a header carries a token of this service, which the upstream must not see."""
         text = value.decode("latin-1")
-        return any(each in text or each == token_of(text, basic=True) for each in self._tokens)
+        return any(token in text or token == token_of(text, basic=True) for token in self._tokens)
 
-    def _watched(self, path: str) -> bool:
-        """Whether this is a question to the model that the monitor is about."""
-        parts = [unquote(each) for each in path.split("/")]
+    def _is_watched(self, path: str) -> bool:
+        """Whether this is an inference request to the model that is monitored."""
+        parts = [unquote(part) for part in path.split("/")]
         if parts[2] != "models" or parts[-1] != "infer":
             return False
-        asked = parts[3:-1]
-        if asked == self.model or asked[:1] == self.model:
+        # NAME, or NAME/versions/V; a monitor of NAME takes those of all its versions.
+        model = parts[3:-1]
+        if model == self.model or model[:1] == self.model:
             return True
         if self._throttle.due():
             LOG.warning(
                 "requests to %.80r go through unscored: this watches %r (--upstream-model)",
-                *("/".join(asked), "/".join(self.model)),
+                *("/".join(model), "/".join(self.model)),
             )
         return False
 
-    def _copy(self, headers: Headers, body: bytes) -> None:
-        """Have a request scored; the caller never knows."""
+    def _score_later(self, headers: Headers, body: bytes) -> None:
+        """Score a copy of a request in the background: its answer does not depend on it."""
         if len(self._copies) >= MOST_COPIES:
             self.ingest.pipeline.metrics.skip("overload", 1)
             return
@@ -97,37 +99,39 @@ class Proxy:
         task.add_done_callback(self._copies.discard)
 
     async def _score(self, headers: Headers, body: bytes) -> None:
-        """Hand a copy over; what cannot be taken was counted where it was refused."""
+        """Submit a copy; what cannot be taken was counted where it was refused."""
         try:
-            events = await self.ingest.inferred(headers, body, own_ids=True)
+            events = await self.ingest.parse_inference(headers, body, own_ids=True)
             self.ingest.pipeline.submit(events, patient=True)
         except ServiceError:
             return
 
     def _response(self, reply: Reply) -> Response:
-        response = Passed(reply.body, reply.status)
+        release = partial(self.upstream.release, reply)
+        response = ForwardedResponse(reply.body, reply.status, release)
         response.raw_headers = [
             *end_to_end(reply.headers, REPLACED),
             (b"content-length", str(len(reply.body)).encode()),
         ]
-        response.left = lambda: self.upstream.passed_on(reply)
         return response
 
 
-class Passed(Response):
-    """An answer that says when it has left."""
+class ForwardedResponse(Response):
+    """A response that calls `on_sent` when it has been sent, or could not be."""
 
-    left: Any = None
+    def __init__(self, body: bytes, status: int, on_sent: Callable[[], None]) -> None:
+        super().__init__(body, status)
+        self.on_sent = on_sent
 
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             await super().__call__(scope, receive, send)
         finally:
-            self.left()
+            self.on_sent()
 
 
 def _check_path(raw: bytes, method: str) -> None:
-    """Below /v2/ and nowhere else, whatever the server behind makes of dots and codes."""
+    """Refuse paths that are, or that the server behind might read as, not below /v2/."""
     if not raw.startswith(b"/v2/") or not is_plain_path(raw):
         raise BadRequest("a path without dots, codes for slashes and empty parts", 400, "path")
     if method == "POST" and raw.startswith(b"/v2/repository/"):

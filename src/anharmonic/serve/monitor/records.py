@@ -1,4 +1,4 @@
-"""What travels between the rooms of the service."""
+"""The records that the parts of the service hand each other: events, results, alarms, batches."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 __all__ = ["Batch", "Cell", "Event", "EventResult", "StoredAlarm", "StoredState"]
 
 Cell = float | int | str | bool | None
+"""One value of a row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +23,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class EventResult:
-    """What became of an event."""
+    """An event's number in its monitor and its score; `duplicate` where its id was there before."""
 
     id: str
     sequence: int
@@ -32,7 +33,7 @@ class EventResult:
 
 @dataclass(frozen=True, slots=True)
 class StoredAlarm:
-    """An alarm as it is kept: `id` is the same however often it is written or delivered."""
+    """An alarm as it is stored: `id` is the same however often it is written or delivered."""
 
     id: str
     sequence: int
@@ -50,7 +51,7 @@ class StoredAlarm:
 
 @dataclass(frozen=True, slots=True)
 class StoredState:
-    """Where a monitor stands in a store: its last event, its detectors, what it was made of."""
+    """A monitor in a store: its last event's number, its detectors, its identity as JSON."""
 
     sequence: int
     state: bytes | None
@@ -59,7 +60,11 @@ class StoredState:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What one transaction writes: events after `after`, and the detectors as they leave them."""
+    """What one transaction writes: the events after number `after`, and the detectors' new state.
+
+    `others` are scores of what else is watched, as JSON per event; `columns` and `about` are
+    written where they are not None.
+    """
 
     monitor: str
     after: int

@@ -1,4 +1,4 @@
-"""Forget old events, by age and by size; alarms and detectors stay."""
+"""Delete old events, by age and by size; alarms and detectors stay."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ __all__ = ["Retention", "SteadyClock", "stored_bytes"]
 
 LOG = logging.getLogger("anharmonic.serve.monitor")
 JUMP_SECONDS = 3_600.0
-"""Less is a clock being put right, as happens."""
+"""A smaller step is a clock being corrected."""
 CHUNK = 5_000
-"""Events forgotten at a time, so that nobody waits long for the writer."""
+"""Events deleted at a time, so that no batch waits long for the writer."""
 
 ROW_BYTES = 150
-"""What a row takes beside its point and its names: numbers, page headers, three indexes."""
+"""What a row takes besides its point and its names: numbers, page headers, three indexes."""
 
 SAMPLE = 1_000
 
 
 class SteadyClock:
-    """The time of day, as long as it goes on as a clock does.
+    """The time of day, unless it jumps forward.
 
-    Ages are reckoned by it. A clock that is put forward makes everything old at once; so until
-    the next start the time since this one counts, on a clock that nobody sets.
+    Events' ages are computed with it. A clock that is put forward would make everything old at
+    once; from then on the time since the start counts, on a monotonic clock.
     """
 
     def __init__(
@@ -43,13 +43,13 @@ class SteadyClock:
     ) -> None:
         self._wall, self._steady = wall, steady or _since_boot
         self._began = wall() - self._steady()
-        self._told = False
+        self._warned = False
 
     def now(self) -> float:
         """The earlier of the time of day and what it should be by now."""
         wall, expected = self._wall(), self._began + self._steady()
-        if wall > expected + JUMP_SECONDS and not self._told:
-            self._told = True
+        if wall > expected + JUMP_SECONDS and not self._warned:
+            self._warned = True
             LOG.warning(
                 "the clock was put forward by %.0f s: old events are reckoned by the time since "
                 "the start; restart once the clock is right",
@@ -67,42 +67,51 @@ def _since_boot() -> float:
 
 @dataclass(frozen=True)
 class Retention:
-    """How long events are kept and how much room they may take; None is no limit."""
+    """How long events are kept and how much space they may take; None is no limit.
+
+    Parameters
+    ----------
+    seconds
+        Events that arrived longer ago are deleted.
+    megabytes
+        Of all events of a model; beyond it the oldest are deleted.
+    """
 
     seconds: float | None = None
     megabytes: float | None = None
 
     def apply(self, store: Store, monitor: str, now: float) -> int:
-        """Forget one chunk of what is too old or too much; how many events went.
+        """Delete one chunk of what is too old or too much; how many events that was.
 
         What counts are the events of the monitor's model in all its versions: those of an
         earlier one grow old too. Other models' are not touched.
         """
         for name in (versions := _versions(store, monitor)):
-            if gone := self._forget(store, name, self._too_old(store, name, now)):
-                return gone
-        return self._forget_much(store, versions)
+            if deleted := self._delete(store, name, self._last_too_old(store, name, now)):
+                return deleted
+        return self._delete_over_size(store, versions)
 
-    def _forget(self, store: Store, monitor: str, last: int) -> int:
+    def _delete(self, store: Store, monitor: str, last: int) -> int:
+        """Delete a monitor's events up to number `last`, at most a chunk."""
         low, _ = Queries(store, monitor).bounds()
         last = min(last, low + CHUNK - 1)
         if not low or last < low:
             return 0
-        mine = (events.c.monitor == monitor, events.c.sequence <= last)
+        chunk = (events.c.monitor == monitor, events.c.sequence <= last)
         with store.writing() as connection:
-            gone = connection.execute(delete(events).where(*mine)).rowcount
+            deleted = connection.execute(delete(events).where(*chunk)).rowcount
         if store.engine.dialect.name == "sqlite":
             with store.reading() as connection:
-                # A script runs to its end; a statement would free one page.
+                # A script runs to its end; a single statement would free one page.
                 driver: Any = connection.connection.driver_connection
                 driver.executescript("PRAGMA incremental_vacuum")
-        return int(gone)
+        return int(deleted)
 
-    def _too_old(self, store: Store, monitor: str, now: float) -> int:
-        """The last event that is too old, among the oldest; all before it are older still.
+    def _last_too_old(self, store: Store, monitor: str, now: float) -> int:
+        """The number of the last event that is too old, among the oldest; 0 where none is.
 
-        By arrival, which grows with the sequence; events may carry any time they like. Events
-        of a clock that was ahead say nothing of their age: those after them do.
+        By arrival, which grows with the sequence; an event's own time is the client's. Events that
+        arrived under a clock that was ahead have no known age: those after them decide.
         """
         if self.seconds is None:
             return 0
@@ -114,7 +123,7 @@ class Retention:
             after = rows[-1].sequence
         return 0
 
-    def _forget_much(self, store: Store, versions: list[str]) -> int:
+    def _delete_over_size(self, store: Store, versions: list[str]) -> int:
         if self.megabytes is None:
             return 0
         sizes = {name: stored_bytes(store, name) for name in versions}
@@ -123,10 +132,10 @@ class Retention:
             return 0
         # Of several versions the one whose oldest event came first.
         oldest = {name: rows[0].received for name in versions if (rows := _oldest(store, name, 0))}
-        name = min(oldest, key=lambda each: oldest[each])
+        name = min(oldest, key=lambda version: oldest[version])
         low, high = Queries(store, name).bounds()
-        many = math.ceil(over / sizes[name] * (high - low + 1))
-        return self._forget(store, name, low + many - 1)
+        count = math.ceil(over / sizes[name] * (high - low + 1))
+        return self._delete(store, name, low + count - 1)
 
 
 def _versions(store: Store, monitor: str) -> list[str]:
@@ -137,6 +146,7 @@ def _versions(store: Store, monitor: str) -> list[str]:
 
 
 def _oldest(store: Store, monitor: str, after: int) -> list[Any]:
+    """The `sequence` and `received` of a chunk of rows, by number."""
     query = (
         select(events.c.sequence, events.c.received)
         .where(events.c.monitor == monitor, events.c.sequence > after)
@@ -148,17 +158,17 @@ def _oldest(store: Store, monitor: str, after: int) -> list[Any]:
 
 
 def _row_bytes(store: Store, monitor: str) -> float:
-    """The usual size of a row, from the newest: both databases free pages later than rows."""
-    newest = select(events).where(events.c.monitor == monitor)
-    newest_few = newest.order_by(desc(events.c.sequence)).limit(SAMPLE).subquery()
+    """The mean size of the newest rows: both databases free pages later than rows."""
+    own = select(events).where(events.c.monitor == monitor)
+    newest = own.order_by(desc(events.c.sequence)).limit(SAMPLE).subquery()
     # A row, and its entries in the indexes by number and by id.
-    wide = func.length(newest_few.c.point) + 2 * func.length(newest_few.c.id)
+    size = func.length(newest.c.point) + 2 * func.length(newest.c.id)
     with store.reading() as connection:
-        mean = connection.execute(select(func.avg(wide))).scalar()
+        mean = connection.execute(select(func.avg(size))).scalar()
     return ROW_BYTES + 3 * len(monitor) + float(mean or 0)
 
 
 def stored_bytes(store: Store, monitor: str) -> int:
-    """What a monitor's events take, nearly."""
+    """An estimate of the bytes that a monitor's events take."""
     low, high = Queries(store, monitor).bounds()
     return int((high - low + 1) * _row_bytes(store, monitor)) if high else 0

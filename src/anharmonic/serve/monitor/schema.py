@@ -1,7 +1,7 @@
-"""The tables, and how an older store becomes one of today.
+"""The tables, and how an older store is migrated.
 
-A migration is text that never changes once released: a store is brought up to date by running
-those it has not seen, each in a transaction with its number.
+A migration never changes once it is released: a store is brought up to date by running those
+that it has not had, each in a transaction with its number.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ monitors = Table(
     Column("columns", Text),
     Column("about", Text),
 )
-"""A monitor after its event `sequence`: whoever moves that may write.
+"""A monitor after its event `sequence`: whoever advances that may write.
 
-`state` are its detectors, `columns` its features' names as JSON, `about` what it was made of.
+`state` are its detectors, `columns` its features' names as JSON, `about` its identity as JSON.
 """
 
 events = Table(
@@ -118,27 +118,27 @@ MIGRATIONS: Final = (
 VERSION: Final = len(MIGRATIONS)
 
 
-WORDS: Final = {
+TYPES: Final = {
     "postgresql": {"key": "BIGINT", "bytes": "BYTEA"},
     "sqlite": {"key": "INTEGER", "bytes": "BLOB"},
 }
-ALONE: Final = {
+LOCKS: Final = {
     "postgresql": (
         "SET LOCAL statement_timeout = 0",
         "SELECT pg_advisory_xact_lock(7263840193)",
     ),
-    # Python's driver begins a transaction before a write, and leaves out what makes tables.
+    # Python's driver begins a transaction before INSERT and its like, not before CREATE TABLE.
     "sqlite": ("BEGIN IMMEDIATE",),
 }
-"""What makes those who open a store at the same time wait for each other."""
+"""Statements that make processes which open a store at the same time wait for each other."""
 
 
 def migrate(engine: Engine, to: int = VERSION) -> None:
-    """Run what the store has not seen; a store from the future is refused."""
-    words, alone = WORDS[engine.dialect.name], ALONE[engine.dialect.name]
+    """Run the migrations that a store has not had; one of a later version is refused."""
+    types, locks = TYPES[engine.dialect.name], LOCKS[engine.dialect.name]
     while True:
         with engine.begin() as connection:
-            for statement in alone:
+            for statement in locks:
                 connection.exec_driver_sql(statement)
             version = _version(connection)
             if version > VERSION:
@@ -149,7 +149,7 @@ def migrate(engine: Engine, to: int = VERSION) -> None:
             if version >= to:
                 return
             for statement in MIGRATIONS[version]:
-                connection.execute(text(statement.format(**words)))
+                connection.execute(text(statement.format(**types)))
             connection.execute(text("UPDATE schema_version SET version = :v"), {"v": version + 1})
 
 

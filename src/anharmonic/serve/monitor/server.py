@@ -1,22 +1,25 @@
-"""Run a service until it is told to stop."""
+"""Run a service with uvicorn."""
 
 from __future__ import annotations
 
 import logging
 import sys
-from typing import Any
+from typing import TYPE_CHECKING
 
 from anharmonic.serve.http import ConnectionLimiter, bounded_protocol, open_files
 from anharmonic.serve.monitor.api import Service
 
-__all__ = ["configured", "run"]
+if TYPE_CHECKING:
+    import uvicorn
+
+__all__ = ["run", "uvicorn_config"]
 
 STOPPING_SECONDS = 5
 SWITCH_SECONDS = 0.0001
 
 
-def configured(service: Service) -> Any:
-    """uvicorn, as this service needs it."""
+def uvicorn_config(service: Service) -> uvicorn.Config:
+    """The configuration of uvicorn for a service, with its limits on connections."""
     import uvicorn
 
     limits = service.settings.limits
@@ -38,12 +41,19 @@ def configured(service: Service) -> Any:
 
 
 def run(service: Service) -> None:
-    """Serve on the settings' address, in this process and thread, until told to stop."""
+    """Serve on the settings' address, in this process and thread, until it is interrupted.
+
+    Parameters
+    ----------
+    service
+        Is started and stopped here; its store is closed at the end.
+    """
     import uvicorn
 
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
-    # Its own lines about every request to a webhook say nothing.
+    # It would log a line per request to the webhook.
     logging.getLogger("httpx").setLevel(logging.WARNING)
-    # Requests must not wait long for a thread that measures: Python lets it run 5 ms at a time.
+    # The event loop must not wait long for the thread that measures: by default Python lets a
+    # thread hold the GIL for 5 ms.
     sys.setswitchinterval(SWITCH_SECONDS)
-    uvicorn.Server(configured(service)).run()
+    uvicorn.Server(uvicorn_config(service)).run()

@@ -1,4 +1,4 @@
-"""How a service is set up, and what is refused before it starts."""
+"""The settings of a service, checked before it starts."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ SHORTEST_TOKEN = 16
 
 
 def signing_key(secret: str) -> bytes:
-    """The bytes that sign: what follows `whsec_` is base64, as Standard Webhooks write it."""
-    prefix, found, encoded = secret.partition("whsec_")
-    if prefix or not found:
+    """The key of a secret: what follows `whsec_` is base64, as in Standard Webhooks."""
+    before, marker, encoded = secret.partition("whsec_")
+    if before or not marker:
         return secret.encode()
     try:
         return base64.b64decode(encoded, validate=True)
@@ -28,7 +28,7 @@ def signing_key(secret: str) -> bytes:
 
 
 def _is_address(url: str) -> bool:
-    """Whether a request can be sent there, as far as the address itself tells."""
+    """Whether this is an address that requests can be sent to, without trying."""
     import httpx
 
     try:
@@ -40,28 +40,60 @@ def _is_address(url: str) -> bool:
 
 @dataclass(frozen=True)
 class Limits(HttpLimits):
-    """What bounds the service's memory and its patience."""
+    """What bounds the service's memory and its waiting, besides `HttpLimits`.
+
+    Parameters
+    ----------
+    waiting_points, waiting_values
+        Points in the queue, and their values (points times columns) in all.
+    batch_points
+        Requests are put into one batch until they hold this many points.
+    gather_seconds
+        The longest a request waits for others to share its batch with.
+    patience_seconds
+        The same for copies of a proxy's requests, which nobody waits for.
+    model_seconds
+        How long the model may take for a batch.
+    housekeeping_seconds
+        Between two looks for old events.
+    probing_seconds
+        Between two probes of the store, and of the model while it fails.
+    streams
+        Browsers that may show the dashboard at the same time.
+    """
 
     waiting_points: int = 10_000
     waiting_values: int = 4_000_000
-    """What waits has at most so many points, and at most so many features in all."""
     batch_points: int = 512
-    """Requests are put together until they hold this many points."""
     gather_seconds: float = 0.015
-    """The longest a request waits for others to share its batch with."""
     patience_seconds: float = 0.25
-    """The same for copies of a proxy's requests, which nobody waits for."""
     model_seconds: float = 30.0
     housekeeping_seconds: float = 30.0
     probing_seconds: float = 2.0
-    """How often the store is asked whether it is there, and the model while it fails."""
     streams: int = 32
-    """Browsers that may watch at the same time."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Where a service listens, who may come in, what it keeps and whom it tells."""
+    """Where a service listens, who has access, what it keeps and where alarms go.
+
+    Parameters
+    ----------
+    host, port
+        Where it listens; other hosts than loopback need tokens.
+    ingest_token, read_token
+        What clients must send to post points, and to read; both or neither.
+    upstream
+        The address of a v2 model server, whose requests are forwarded and scored.
+    upstream_model
+        The watched model there, NAME or NAME/versions/V, where it is not the monitor's name.
+    webhook, webhook_secret
+        Where alarms are posted, and what signs them.
+    retention
+        When old events are deleted.
+    limits
+        What bounds memory and waiting.
+    """
 
     host: str = "127.0.0.1"
     port: int = 8000
@@ -69,7 +101,6 @@ class Settings:
     read_token: str | None = field(default=None, repr=False)
     upstream: str | None = None
     upstream_model: str | None = None
-    """The watched model there, NAME or NAME/versions/V, where it is not the monitor's name."""
     webhook: str | None = None
     webhook_secret: str | None = field(default=None, repr=False)
     retention: Retention = field(default_factory=Retention)

@@ -1,4 +1,4 @@
-"""What the page shows: one picture of the recent past, made at most once a second for all."""
+"""What the dashboard shows: a snapshot of the recent past, built at most once per second."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import math
 import time
 from collections import deque
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import NamedTuple, TypedDict
 
 from anharmonic.monitor.alarms import direction_word
 from anharmonic.serve.http.problems import Overloaded, ServiceError
 from anharmonic.serve.monitor.pipeline import Pipeline
-from anharmonic.serve.monitor.queries import Queries
+from anharmonic.serve.monitor.queries import AlarmRow, HistoryRow, Queries, SegmentRow
 from anharmonic.serve.monitor.stored_monitor import Outcome
 
 __all__ = ["Snapshots"]
@@ -21,7 +21,7 @@ __all__ = ["Snapshots"]
 EVERY_SECONDS = 1.0
 QUIET_SECONDS = 10.0
 """A line is sent at least this often, so that a dead connection is noticed."""
-STRETCH = 20_000
+EVENTS_SHOWN = 20_000
 """How many events back the page looks."""
 BUCKETS, ALARMS, WORST = 80, 20, 6
 RATE_SECONDS = 10.0
@@ -29,36 +29,107 @@ SMALL_IS_FRAGILE = ("confidence", "margin")
 """What is watched that is small where a model is fragile."""
 
 
+class Status(TypedDict):
+    """Where the service stands: the body of /v1/status."""
+
+    model: str
+    version: str
+    columns: list[str]
+    events: int
+    seen: int
+    scored: int
+    skipped: int
+    queries: int
+    alarm: bool
+    log_evidence: float
+    threshold: float
+    promise: str
+    waiting: int
+    lag_seconds: float
+    points_per_second: float
+    model_answers: bool
+    store_answers: bool
+
+
+class Shown(TypedDict):
+    """What is charted, and which end of its values is listed."""
+
+    watched: str
+    smallest: bool
+    title: str
+
+
+class NamedSegment(SegmentRow):
+    """A segment's summary with the name that the page shows."""
+
+    name: str
+    log_evidence: float | None
+
+
+class ShownAlarm(AlarmRow):
+    """An alarm with the word for its direction."""
+
+    change: str
+
+
+class Past(TypedDict):
+    """What is read from the store."""
+
+    shown: Shown
+    reference: dict[str, float]
+    history: list[HistoryRow]
+    alarms: list[ShownAlarm]
+    worst_since: int | None
+    worst: list[dict[str, object]]
+    segments: list[NamedSegment]
+
+
+class Snapshot(Past):
+    """Everything the page shows."""
+
+    status: Status
+    time: float
+
+
+class Latest(NamedTuple):
+    """The last snapshot: when it was built, and for which last event and alarm."""
+
+    built: float
+    state: tuple[int, bool]
+    past: Past
+    snapshot: Snapshot
+
+
 class Snapshots:
     """Status and snapshots of a service, and a stream of them for browsers."""
 
     def __init__(self, pipeline: Pipeline) -> None:
-        self.pipeline, self.watch = pipeline, pipeline.watch
-        self.reading = Queries(self.watch.store, self.watch.name)
+        self.pipeline, self.stored_monitor = pipeline, pipeline.stored_monitor
+        self.queries = Queries(self.stored_monitor.store, self.stored_monitor.name)
         self.streams = 0
         self.stopping = asyncio.Event()
         self._recent: deque[tuple[float, int]] = deque(maxlen=4096)
-        self._made: tuple[float, tuple[int, bool], dict[str, Any]] | None = None
-        self._making = asyncio.Lock()
-        pipeline.listen(self._heard)
+        self._latest: Latest | None = None
+        self._building = asyncio.Lock()
+        pipeline.listen(self._count_points)
 
-    def _heard(self, outcome: Outcome) -> None:
-        self._recent.append((time.monotonic(), len(outcome.fresh)))
+    def _count_points(self, outcome: Outcome) -> None:
+        self._recent.append((time.monotonic(), len(outcome.new_events)))
 
     def rate(self) -> float:
-        """Points a second over the last ten."""
+        """Points per second over the last ten seconds."""
         begin = time.monotonic() - RATE_SECONDS
-        return sum(many for moment, many in self._recent if moment > begin) / RATE_SECONDS
+        return sum(count for moment, count in self._recent if moment > begin) / RATE_SECONDS
 
-    def status(self) -> dict[str, Any]:
+    def status(self) -> Status:
         """Where the service stands, from memory alone."""
-        monitor, pipeline = self.watch.monitor, self.pipeline
-        logs = self.watch.evidence.values()
+        stored, pipeline = self.stored_monitor, self.pipeline
+        monitor, logs = stored.monitor, stored.evidence.values()
         return {
-            "model": self.watch.model,
-            "version": self.watch.version,
-            "columns": list(self.watch.row_schema.columns),
-            "events": self.watch.sequence,
+            "model": stored.model,
+            "version": stored.version,
+            "columns": list(stored.row_schema.columns),
+            "events": stored.sequence,
             "seen": int(monitor.seen),
             "scored": int(monitor.scored),
             "skipped": sum(monitor.skipped.values()),
@@ -74,86 +145,93 @@ class Snapshots:
             "store_answers": pipeline.health.store_answers,
         }
 
-    async def snapshot(self) -> dict[str, Any]:
+    async def snapshot(self) -> Snapshot:
         """Everything the page shows."""
-        async with self._making:
-            now, last = time.monotonic(), self.watch.sequence
-            state = (last, bool(self.watch.monitor.alarm))
-            if self._made and now - self._made[0] < EVERY_SECONDS:
-                return self._made[2]
-            if not self._made or self._made[1] != state:
-                past = await asyncio.to_thread(self._past, last)
+        async with self._building:
+            now, last = time.monotonic(), self.stored_monitor.sequence
+            state = (last, bool(self.stored_monitor.monitor.alarm))
+            latest = self._latest
+            if latest and now - latest.built < EVERY_SECONDS:
+                return latest.snapshot
+            # Without a new event or another alarm the queries would give the same again.
+            if latest and latest.state == state:
+                past = latest.past
             else:
-                past = {name: self._made[2][name] for name in PAST}
-            self._made = (now, state, {"status": self.status(), "time": time.time(), **past})
-            return self._made[2]
+                past = await asyncio.to_thread(self._read_past, last)
+            snapshot: Snapshot = {"status": self.status(), "time": time.time(), **past}
+            self._latest = Latest(now, state, past, snapshot)
+            return snapshot
 
-    def _past(self, last: int) -> dict[str, Any]:
-        after = max(0, last - STRETCH)
-        alarms = self.reading.alarms(ALARMS)
-        standing = self._standing(alarms)
-        shown = self._shown(standing)
+    def _read_past(self, last: int) -> Past:
+        after = max(0, last - EVENTS_SHOWN)
+        alarms = self.queries.alarms(ALARMS)
+        standing = self._standing_alarm(alarms)
+        shown = self._choose_shown(standing)
         # The first thing watched has a column of its own in the store.
-        first = next(iter(self.watch.monitor.watch))
+        first = next(iter(self.stored_monitor.monitor.watch))
         watched = None if shown["watched"] == first else shown["watched"]
         since = standing["since"] if standing else None
         begin = max(after, (since or 1) - 1)
-        worst = self.reading.worst(WORST, begin, watched, shown["smallest"])
+        worst = self.queries.worst(WORST, begin, watched, shown["smallest"])
+        named = self.stored_monitor.row_schema.named
         return {
             "shown": shown,
             "reference": self._reference(shown["watched"]),
-            "history": _whole(self.reading.history(last, after, BUCKETS, watched)),
+            "history": _without_partial(self.queries.history(last, after, BUCKETS, watched)),
             "alarms": [{**row, "change": direction_word(row["direction"])} for row in alarms],
             "worst_since": since,
-            "worst": [{**row, "point": self.watch.row_schema.named(row["point"])} for row in worst],
+            "worst": [{**row, "point": named(row["point"])} for row in worst],
             "segments": self._segments(after, watched),
         }
 
-    def _standing(self, alarms: list[dict[str, Any]]) -> dict[str, Any] | None:
+    def _standing_alarm(self, alarms: list[AlarmRow]) -> AlarmRow | None:
         """The alarm that the page is about: of those that stand, the first raised."""
-        if not alarms or not self.watch.monitor.alarm:
+        monitor = self.stored_monitor.monitor
+        if not alarms or not monitor.alarm:
             return None
-        keys = {(each.watched, each.segment, each.direction) for each in self.watch.monitor.alarms}
-        latest: dict[tuple[Any, ...], dict[str, Any]] = {}
+        keys = {(alarm.watched, alarm.segment, alarm.direction) for alarm in monitor.alarms}
+        latest: dict[tuple[str, str | None, str], AlarmRow] = {}
         for row in alarms:
             latest.setdefault((row["watched"], row["segment"], row["direction"]), row)
         standing = [row for key, row in latest.items() if key in keys]
         return min(standing, key=lambda row: row["sequence"], default=alarms[0])
 
-    def _shown(self, standing: dict[str, Any] | None) -> dict[str, Any]:
+    def _choose_shown(self, standing: AlarmRow | None) -> Shown:
         """What is charted and listed: what alarmed, else the first thing watched.
 
-        Points are listed from where it went, and by the fragile end while nothing happens.
+        Points are listed from the end that the alarm's direction points to, and while there is
+        no alarm from the fragile end.
         """
-        watched = str(standing["watched"] if standing else next(iter(self.watch.monitor.watch)))
+        first = next(iter(self.stored_monitor.monitor.watch))
+        watched = str(standing["watched"] if standing else first)
         smallest = standing["direction"] == "down" if standing else watched in SMALL_IS_FRAGILE
         return {"watched": watched, "smallest": smallest, "title": watched.capitalize()}
 
-    def _segments(self, after: int, watched: str | None) -> list[dict[str, Any]]:
-        evidence = self._by_segment()
-        rows = self.reading.segments(after, watched)
-        named = [
+    def _segments(self, after: int, watched: str | None) -> list[NamedSegment]:
+        evidence = self._evidence_by_segment()
+        rows = self.queries.segments(after, watched)
+        named: list[NamedSegment] = [
             {**row, "name": row["segment"], "log_evidence": evidence.get(row["segment"])}
             for row in rows
             if row["segment"] is not None
         ]
-        rest = [
+        rest: list[NamedSegment] = [
             {**row, "name": "no segment", "log_evidence": None}
             for row in rows
             if row["segment"] is None and named
         ]
-        return [_together(rows, evidence.get(None)), *named, *rest] if rows else []
+        return [_all_traffic(rows, evidence.get(None)), *named, *rest] if rows else []
 
-    def _by_segment(self) -> dict[str | None, float]:
+    def _evidence_by_segment(self) -> dict[str | None, float]:
         largest: dict[str | None, float] = {}
-        for key, log in self.watch.evidence.items():
+        for key, log in self.stored_monitor.evidence.items():
             if math.isfinite(log):
                 largest[key.segment] = max(log, largest.get(key.segment, 0.0))
         return largest
 
     def _reference(self, watched: str) -> dict[str, float]:
         """Mean and spread of the reference's own scores."""
-        scores = self.watch.monitor.reference[watched]
+        scores = self.stored_monitor.monitor.reference[watched]
         return {"mean": float(scores.mean()), "deviation": float(scores.std())}
 
     async def stream(self) -> AsyncIterator[str]:
@@ -168,16 +246,17 @@ class Snapshots:
             self.streams -= 1
 
     async def _events(self) -> AsyncIterator[str]:
-        before, sent = "", 0.0
+        last_text, sent = "", 0.0
         while not self.stopping.is_set():
             try:
                 snapshot = await self.snapshot()
+                # Without the time, so that a snapshot in which nothing changed is the same text.
                 text = json.dumps({**snapshot, "time": 0}, separators=(",", ":"))
             except ServiceError as problem:
-                self.pipeline.health.heard(problem)
+                self.pipeline.health.record_problem(problem)
                 text = json.dumps({"status": self.status()}, separators=(",", ":"))
-            if text != before or time.monotonic() - sent > QUIET_SECONDS:
-                before, sent = text, time.monotonic()
+            if text != last_text or time.monotonic() - sent > QUIET_SECONDS:
+                last_text, sent = text, time.monotonic()
                 yield f"data: {text}\n\n"
             try:
                 async with asyncio.timeout(EVERY_SECONDS):
@@ -186,8 +265,8 @@ class Snapshots:
                 continue
 
 
-def _together(rows: list[dict[str, Any]], log: float | None) -> dict[str, Any]:
-    """All traffic, of its segments as far as they are told."""
+def _all_traffic(rows: list[SegmentRow], log: float | None) -> NamedSegment:
+    """All traffic, from its segments as far as `rows` has them."""
     scored = sum(row["scored"] for row in rows)
     means = [row["scored"] * row["mean"] for row in rows if row["mean"] is not None]
     return {
@@ -202,10 +281,7 @@ def _together(rows: list[dict[str, Any]], log: float | None) -> dict[str, Any]:
     }
 
 
-def _whole(history: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Without a last stretch that has hardly begun: a mean of few points jumps about."""
-    short = len(history) > 2 and 2 * history[-1]["points"] < history[-2]["points"]
-    return history[:-1] if short else history
-
-
-PAST = ("shown", "reference", "history", "alarms", "worst", "worst_since", "segments")
+def _without_partial(history: list[HistoryRow]) -> list[HistoryRow]:
+    """Without a last bucket that is less than half full: a mean of few points jumps about."""
+    partial = len(history) > 2 and 2 * history[-1]["points"] < history[-2]["points"]
+    return history[:-1] if partial else history

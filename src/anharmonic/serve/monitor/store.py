@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import logging
 import os
+import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from pydantic_core import to_json
 from sqlalchemy import (
@@ -17,7 +17,6 @@ from sqlalchemy import (
     Connection,
     Engine,
     create_engine,
-    event,
     exc,
     func,
     insert,
@@ -26,9 +25,15 @@ from sqlalchemy import (
     select,
     update,
 )
+from sqlalchemy.event import listen
 
 from anharmonic.errors import InputError, MissingExtra, first_line
-from anharmonic.serve.http.problems import StoreDamaged, StoreUnavailable, Unkeepable, WriteConflict
+from anharmonic.serve.http.problems import (
+    StoreDamaged,
+    StoreUnavailable,
+    UnstorableValue,
+    WriteConflict,
+)
 from anharmonic.serve.monitor.records import Batch, EventResult, StoredState
 from anharmonic.serve.monitor.schema import alarms, events, migrate, monitors
 
@@ -37,21 +42,27 @@ __all__ = ["Store"]
 LOG = logging.getLogger("anharmonic.serve.monitor")
 BUSY_MILLISECONDS = 5_000
 CONNECT_SECONDS = 3
-AWAY = (exc.OperationalError, exc.InterfaceError, exc.InternalError, exc.TimeoutError)
+UNAVAILABLE = (exc.OperationalError, exc.InterfaceError, exc.InternalError, exc.TimeoutError)
 
 
 class Store:
-    """A database of events. `address` is a path, for SQLite, or a postgresql:// URL.
+    """A database of events.
 
     A write is all or nothing: events, their scores, alarms and the detectors' state are in one
     transaction, and it is on the disk when `append` returns.
+
+    Parameters
+    ----------
+    address
+        A path, for SQLite, or a postgresql:// URL. A store that is not there is created, an older
+        one is migrated.
     """
 
     def __init__(self, address: str | Path) -> None:
         url = _url(address)
         self.engine = _engine(url)
         try:
-            with self.answering():
+            with self.translate_errors():
                 if url.get_backend_name() == "sqlite":
                     self._check_file()
                 migrate(self.engine)
@@ -60,43 +71,44 @@ class Store:
             self.close()
             raise InputError(
                 f"the store {url.render_as_string(hide_password=True)} is damaged "
-                f"({_said(problem)}): restore a copy, or give another --store"
+                f"({_reason(problem)}): restore a copy, or give another --store"
             ) from problem
         except BaseException:
             self.close()
             raise
 
     def _check_file(self) -> None:
-        """Every page, before anything is acknowledged on them."""
+        """Check every page of the file, before anything is acknowledged on them."""
         with self.engine.connect() as connection:
-            found = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar()
-        if found != "ok":
-            raise StoreDamaged(str(found))
+            result = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar()
+        if result != "ok":
+            raise StoreDamaged(str(result))
 
     def _check_tables(self) -> None:
         with self.engine.connect() as connection:
-            there = inspect(connection)
+            inspector = inspect(connection)
+            present = inspector.get_table_names()
             for table in (monitors, events, alarms):
-                names = table.name in there.get_table_names() and there.get_columns(table.name)
-                missing = set(table.c.keys()) - {each["name"] for each in names or ()}
+                columns = inspector.get_columns(table.name) if table.name in present else []
+                missing = set(table.c.keys()) - {column["name"] for column in columns}
                 if missing:
                     raise StoreDamaged(f"{table.name} lacks {', '.join(sorted(missing))}")
 
     def probe(self) -> None:
-        """Raise where the store is away."""
+        """Raise where the store is unavailable."""
         with self.reading() as connection:
             connection.execute(select(monitors.c.sequence).limit(1)).all()
 
     def monitors(self) -> dict[str, list[str] | None]:
-        """Those that have written here, with their columns where they are known."""
+        """Monitors that have written here, with their columns where these are stored."""
         with self.reading() as connection:
             rows = connection.execute(select(monitors.c.name, monitors.c.columns)).all()
-            named = list(_writers(connection))
-        known = {row.name: row.columns and json.loads(row.columns) for row in rows}
-        return {**dict.fromkeys(named), **known}
+            names = list(_monitors_with_events(connection))
+        columns = {row.name: row.columns and json.loads(row.columns) for row in rows}
+        return {**dict.fromkeys(names), **columns}
 
-    def kept(self, monitor: str) -> StoredState:
-        """Where a monitor stands, and its detectors as they were left."""
+    def read_state(self, monitor: str) -> StoredState:
+        """A monitor's last event, and its detectors as they were left."""
         last = select(func.max(events.c.sequence)).where(events.c.monitor == monitor)
         with self.reading() as connection:
             row = connection.execute(select(monitors).where(monitors.c.name == monitor)).first()
@@ -110,13 +122,13 @@ class Store:
             )
         return StoredState(int(row.sequence), bytes(row.state), row.about)
 
-    def known(self, monitor: str, ids: Sequence[str]) -> dict[str, EventResult]:
-        """Those events of a monitor that are here already."""
-        wanted = select(events.c.id, events.c.sequence, events.c.score).where(
+    def find_results(self, monitor: str, ids: Sequence[str]) -> dict[str, EventResult]:
+        """Results by id, of those events of a monitor that are here already."""
+        query = select(events.c.id, events.c.sequence, events.c.score).where(
             events.c.monitor == monitor, events.c.id.in_(ids)
         )
         with self.reading() as connection:
-            rows = connection.execute(wanted).all()
+            rows = connection.execute(query).all()
         return {
             row.id: EventResult(row.id, row.sequence, row.score, duplicate=True) for row in rows
         }
@@ -124,94 +136,98 @@ class Store:
     def append(self, batch: Batch) -> None:
         """Write a batch, or raise and leave everything as it was."""
         with self.writing() as connection:
-            self._move(connection, batch)
+            self._advance(connection, batch)
             if batch.events:
                 connection.execute(insert(events), _rows(batch))
             if batch.alarms:
-                connection.execute(insert(alarms), [asdict(each) for each in batch.alarms])
+                connection.execute(insert(alarms), [asdict(alarm) for alarm in batch.alarms])
 
-    def _move(self, connection: Connection, batch: Batch) -> None:
-        """Take the monitor from event `after` to the batch's last, if nobody else has."""
-        kept: dict[str, Any] = {
+    def _advance(self, connection: Connection, batch: Batch) -> None:
+        """Take the monitor from event `after` to the batch's last (optimistic locking).
+
+        The sequence is compared and set in one statement: of two writers that read the same
+        state only one updates a row, the other gets `WriteConflict`.
+        """
+        values: dict[str, object] = {
             "sequence": batch.after + len(batch.events),
             "state": batch.state,
         }
         if batch.about is not None:
-            kept |= {"about": batch.about, "columns": batch.columns}
-        here = monitors.c.name == batch.monitor
-        moved = connection.execute(
-            update(monitors).where(here, monitors.c.sequence == batch.after).values(kept)
+            values |= {"about": batch.about, "columns": batch.columns}
+        own = monitors.c.name == batch.monitor
+        updated = connection.execute(
+            update(monitors).where(own, monitors.c.sequence == batch.after).values(values)
         )
-        if moved.rowcount == 1:
+        if updated.rowcount == 1:
             return
-        if connection.execute(select(monitors.c.sequence).where(here)).first() is not None:
+        if connection.execute(select(monitors.c.sequence).where(own)).first() is not None:
             raise WriteConflict(
                 "another service writes for this monitor: give each its own --version"
             )
-        connection.execute(insert(monitors).values(name=batch.monitor, **kept))
+        connection.execute(insert(monitors).values(name=batch.monitor, **values))
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """A connection to read with."""
-        with self.answering(), self.engine.connect() as connection:
+        with self.translate_errors(), self.engine.connect() as connection:
             yield connection
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """A transaction, committed at the end."""
-        with self.answering(), self.engine.begin() as connection:
+        with self.translate_errors(), self.engine.begin() as connection:
             yield connection
 
     @contextmanager
-    def answering(self) -> Iterator[None]:
-        """A database's own errors as ours."""
+    def translate_errors(self) -> Iterator[None]:
+        """Raise the database's errors as those of the service."""
         try:
             yield
         except exc.IntegrityError as problem:
             raise WriteConflict("another service wrote one of these events") from problem
         except (exc.DataError, UnicodeError, OverflowError) as problem:
-            raise Unkeepable("the store cannot keep a value of this request") from problem
-        except AWAY as problem:
+            raise UnstorableValue("the store cannot keep a value of this request") from problem
+        except UNAVAILABLE as problem:
             raise StoreUnavailable(
-                f"the store does not answer ({_said(problem)}): try again"
+                f"the store does not answer ({_reason(problem)}): try again"
             ) from problem
         except exc.DatabaseError as problem:
-            raise StoreDamaged(f"the store cannot be read ({_said(problem)})") from problem
+            raise StoreDamaged(f"the store cannot be read ({_reason(problem)})") from problem
 
     def close(self) -> None:
         self.engine.dispose()
 
 
-def _writers(connection: Connection) -> Iterator[str]:
-    """Monitors that have events, each found by its place in the index: a scan would take long."""
+def _monitors_with_events(connection: Connection) -> Iterator[str]:
+    """Names in the events table, by one index lookup each: DISTINCT would scan all rows."""
     name: str | None = ""
     while name is not None:
-        later = select(func.min(events.c.monitor)).where(events.c.monitor > name)
-        name = connection.execute(later).scalar()
+        following = select(func.min(events.c.monitor)).where(events.c.monitor > name)
+        name = connection.execute(following).scalar()
         if name is not None:
             yield name
 
 
-def _said(problem: BaseException) -> str:
+def _reason(problem: BaseException) -> str:
     return first_line(getattr(problem, "orig", None) or problem)
 
 
-def _rows(batch: Batch) -> list[dict[str, Any]]:
+def _rows(batch: Batch) -> list[dict[str, object]]:
     others = batch.others or [None] * len(batch.events)
     return [
         {
-            "sequence": batch.after + place,
-            "id": each.id,
+            "sequence": batch.after + number,
+            "id": event.id,
             "monitor": batch.monitor,
-            "time": each.time,
+            "time": event.time,
             "received": batch.received,
-            "segment": each.segment,
-            "point": to_json(each.values).decode(),
+            "segment": event.segment,
+            "point": to_json(event.values).decode(),
             "score": score,
             "others": other,
             "evidence": evidence,
         }
-        for place, (each, score, other, evidence) in enumerate(
+        for number, (event, score, other, evidence) in enumerate(
             zip(batch.events, batch.scores, others, batch.evidence, strict=True), start=1
         )
     ]
@@ -220,7 +236,7 @@ def _rows(batch: Batch) -> list[dict[str, Any]]:
 def _url(address: str | Path) -> URL:
     text = str(address)
     if "://" not in text:
-        _private(Path(text).absolute())
+        _create_private(Path(text).absolute())
         return URL.create("sqlite", database=text)
     try:
         url = make_url(text)
@@ -233,8 +249,8 @@ def _url(address: str | Path) -> URL:
     raise InputError(f"no store of kind {url.get_backend_name()}: SQLite or PostgreSQL")
 
 
-def _private(path: Path) -> None:
-    """A file that only its owner reads: it will hold what a model was asked."""
+def _create_private(path: Path) -> None:
+    """Create a file that only its owner reads: it will hold the inputs of a model."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.exists():
         if os.name == "posix" and path.stat().st_mode & 0o007:
@@ -249,7 +265,7 @@ def _private(path: Path) -> None:
 def _engine(url: URL) -> Engine:
     if url.get_backend_name() == "sqlite":
         engine = create_engine(url, connect_args={"timeout": BUSY_MILLISECONDS / 1000})
-        event.listen(engine, "connect", _durable)
+        listen(engine, "connect", _set_pragmas)
         return engine
     try:
         return create_engine(
@@ -259,7 +275,7 @@ def _engine(url: URL) -> Engine:
             connect_args={
                 "connect_timeout": CONNECT_SECONDS,
                 "options": f"-c statement_timeout={BUSY_MILLISECONDS}",
-                # A database that vanished without a word is noticed, not waited for.
+                # A database that vanished without closing its connections is noticed.
                 "tcp_user_timeout": 2 * BUSY_MILLISECONDS,
             },
         )
@@ -267,7 +283,7 @@ def _engine(url: URL) -> Engine:
         raise MissingExtra("psycopg", "postgres") from problem
 
 
-def _durable(connection: Any, _: Any) -> None:
+def _set_pragmas(connection: sqlite3.Connection, _: object) -> None:
     """A commit is on the disk when it returns, and readers never wait for the writer."""
     for pragma in ("auto_vacuum = INCREMENTAL", "journal_mode = WAL", "synchronous = FULL"):
         connection.execute(f"PRAGMA {pragma}").close()

@@ -1,4 +1,4 @@
-"""A monitor, and a store that its detectors never run ahead of."""
+"""A monitor whose state is committed together with its events."""
 
 from __future__ import annotations
 
@@ -9,26 +9,24 @@ import time
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from anharmonic._core.protocols import Floats
 from anharmonic.errors import SettingsError
-from anharmonic.monitor.alarms import Key
+from anharmonic.monitor import Alarm, Key, Monitor, Observation
 from anharmonic.monitor.allowance import Allowance
 from anharmonic.monitor.rows import count_of, rows_of, segments_of, taken
 from anharmonic.serve.http.problems import WriteConflict
-from anharmonic.serve.monitor.identity import about, differences, mark
+from anharmonic.serve.monitor.identity import Identity, mark
 from anharmonic.serve.monitor.records import Batch, Event, EventResult, StoredAlarm, StoredState
 from anharmonic.serve.monitor.row_schema import MOST_IN_SEGMENT, RowSchema
 from anharmonic.serve.monitor.store import Store
 
-__all__ = ["Outcome", "Scored", "StoredMonitor"]
+__all__ = ["EventScores", "Outcome", "StoredMonitor"]
 
-Scored = dict[str, Floats]
-"""For each thing watched its values, one an event."""
-
+EventScores = dict[str, Floats]
+"""For each thing watched its values, one per event."""
 
 ATTEMPTS = 5
 PROBED = 64
@@ -43,11 +41,12 @@ ALARMS = uuid.UUID("6f0d2c5e-6a52-4d52-9b3e-0f7a4f0c7a11")
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one transaction brought: an answer for every event, and what was new."""
+    """What one transaction brought: a result per event, and what was new."""
 
-    told: dict[str, EventResult]
-    fresh: Sequence[Event]
+    results: dict[str, EventResult]
+    new_events: Sequence[Event]
     scores: Floats
+    """(new events,) of the first thing watched, NaN where there is none."""
     alarms: Sequence[StoredAlarm]
     alarm: bool
     missing: int = 0
@@ -57,14 +56,27 @@ class Outcome:
 class StoredMonitor:
     """One monitor over one store.
 
-    `measured` asks the model and changes nothing. `settle` feeds the detectors and writes what
-    they became together with the events; where writing fails the detectors go back.
+    `measure` calls the model and changes nothing. `commit` feeds the detectors and writes their
+    new state together with the events; where writing fails the detectors go back to the old one.
+
+    Parameters
+    ----------
+    monitor
+        Fitted on `reference`; it is continued where the store says it stopped.
+    reference
+        The points that the monitor was fitted on: a table or an array.
+    store
+        Where events, alarms and detectors are written.
+    model, version
+        Together the monitor's name in the store, "MODEL@VERSION".
+    fresh
+        Start with empty detectors although the store has older ones; its events stay.
     """
 
     def __init__(
         self,
-        monitor: Any,
-        reference: Any,
+        monitor: Monitor,
+        reference: object,
         store: Store,
         model: str = "model",
         version: str = "1",
@@ -75,64 +87,72 @@ class StoredMonitor:
         self.name = f"{model}@{version}"
         self.row_schema = RowSchema.of(reference, monitor.segment)
         self._reference = rows_of(reference, self.row_schema.shape)
-        self._mark, self._about = mark(monitor, reference), about(monitor, reference)
-        self._first = monitor.state()
+        self._mark, self._identity = mark(monitor, reference), Identity.of(monitor, reference)
+        self._initial_state = monitor.state()
         self._allowance = Allowance(monitor.score, monitor.seed)
-        self._moving = _moving(monitor, self.row_schema)
-        self._told = False
-        """Whether the store knows what this monitor is made of."""
-        self._begin(fresh)
+        self._moving_columns = _moving_columns(monitor, self.row_schema)
+        self._identity_stored = False
+        self._load_state(fresh)
         if fresh:
             store.append(self._batch(self.state))
-            self._told = True
+            self._identity_stored = True
         self._arrived = self.sequence
+        """Events that were measured, written or not: the number of the next."""
 
-    def _begin(self, fresh: bool = False) -> None:
-        """Go on where the store says this monitor stopped, or anew after its last event."""
-        kept = self.store.kept(self.name)
-        state = self._first
-        if kept.state is not None and not fresh:
-            state = kept.state[len(self._mark) :]
-            changed = self._changed(kept)
-            if changed:
+    def _load_state(self, fresh: bool = False) -> None:
+        """Continue where the store says this monitor stopped, or anew after its last event."""
+        stored = self.store.read_state(self.name)
+        state = self._initial_state
+        if stored.state is not None and not fresh:
+            state = stored.state[len(self._mark) :]
+            changes = self._changes_since(stored)
+            if changes:
                 raise SettingsError(
-                    f"the store knows {self.name} otherwise ({', '.join(changed)} differ), and "
+                    f"the store knows {self.name} otherwise ({', '.join(changes)} differ), and "
                     "its evidence does not carry over: give a new --version to start beside it, "
                     "or --fresh to start it anew"
                 )
-            self._told = kept.about is not None
-        self.sequence = kept.sequence
+            self._identity_stored = stored.about is not None
+        self.sequence = stored.sequence
         self.state = state
         self.monitor.restore(state)
         self.evidence: dict[Key, float] = self.monitor.evidence
 
-    def _changed(self, kept: StoredState) -> list[str]:
-        if kept.about is None:
-            # Written before the model and all settings were remembered.
-            known = (kept.state or b"").startswith(self._mark)
-            return [] if known else ["the reference or the settings"]
-        before = json.loads(kept.about)
-        changed = differences(before, self._about)
-        if changed != ["the model"]:
-            return changed
-        # A model that does not say the same twice has not become another.
-        return differences(before, self._about, self._noise())
+    def _changes_since(self, stored: StoredState) -> list[str]:
+        if stored.about is None:
+            # Written before stores held the identity: the mark is all there is to compare.
+            unchanged = (stored.state or b"").startswith(self._mark)
+            return [] if unchanged else ["the reference or the settings"]
+        earlier = Identity.read(stored.about)
+        changes = self._identity.changes_since(earlier)
+        if changes != ["the model"]:
+            return changes
+        # A model that is random has not become another.
+        return self._identity.changes_since(earlier, self._model_noise())
 
-    def _noise(self) -> float:
-        few = taken(self._reference, np.arange(min(PROBED, count_of(self._reference))))
-        one, other = (np.stack([*self.monitor.measure(few).values()]) for _ in range(2))
-        return NOISES * float(np.abs(one - other).max())
+    def _model_noise(self) -> float:
+        """How much scores of the same points may differ, from two calls of the model."""
+        points = taken(self._reference, np.arange(min(PROBED, count_of(self._reference))))
+        first, second = (np.stack([*self.monitor.measure(points).values()]) for _ in range(2))
+        return NOISES * float(np.abs(first - second).max())
 
-    def ask_known(self) -> None:
-        """Ask the model about a point it has answered before, or raise what it raises."""
+    def probe_model(self) -> None:
+        """Measure a point of the reference, or raise what the model raises."""
         self.monitor.measure(taken(self._reference, np.arange(1)))
 
-    def measure(self, events: Sequence[Event]) -> Scored:
+    def measure(self, events: Sequence[Event]) -> EventScores:
         """Scores of the events, NaN where the allowance does not reach."""
-        rows = self._arrived + np.arange(len(events))
+        # Not `Monitor.considered`, whose allowance draws by `monitor.seen`: that counts committed
+        # rows, from 0 again with `fresh`, and the next batch is measured while the last is being
+        # written in another thread. Here rows are numbered as they arrive, after all of the
+        # store's. And points are built of the chosen events only, without a pass over all of
+        # them for NaN: the schema has left no other value that is not finite than None.
+        numbers = self._arrived + np.arange(len(events))
         self._arrived += len(events)
-        allowed = self._allowance.allowed(rows, max(1, self.monitor.queries_per_row))
-        chosen = np.flatnonzero(allowed & ~np.array([self._lacks(each) for each in events]))
+        allowed = self._allowance.allowed(numbers, max(1, self.monitor.queries_per_row))
+        chosen = np.flatnonzero(
+            allowed & ~np.array([self._lacks_number(event) for event in events])
+        )
         scores = {name: np.full(len(events), np.nan) for name in self.monitor.watch}
         if len(chosen):
             begun = time.perf_counter()
@@ -142,10 +162,10 @@ class StoredMonitor:
             self._allowance.spent(len(chosen), time.perf_counter() - begun)
         return scores
 
-    def _lacks(self, event: Event) -> bool:
+    def _lacks_number(self, event: Event) -> bool:
         """Whether a number is missing that the model is moved along: there is no score then."""
         values = event.values
-        return None in values and any(values[place] is None for place in self._moving)
+        return None in values and any(values[column] is None for column in self._moving_columns)
 
     def reset(self) -> None:
         """Clear alarms and evidence, and write that; what was observed stays."""
@@ -155,103 +175,117 @@ class StoredMonitor:
                 state = self.monitor.state()
                 self.store.append(self._batch(state))
             except WriteConflict:
-                self._begin()
+                self._load_state()
             except BaseException:
                 self.monitor.restore(self.state)
                 raise
             else:
-                self.state, self.evidence, self._told = state, self.monitor.evidence, True
+                self.state, self.evidence = state, self.monitor.evidence
+                self._identity_stored = True
                 return
         raise WriteConflict("another service keeps writing to this store: give each its own")
 
-    def _batch(self, state: bytes, **more: Any) -> Batch:
-        """What is written; at first with what this monitor is made of."""
-        told: dict[str, Any] = {"events": (), "scores": (), "evidence": ()}
-        if not self._told:
-            told |= {
-                "about": json.dumps(self._about),
-                "columns": json.dumps(self.row_schema.columns),
-            }
-        told |= {"received": time.time(), **more}
-        return Batch(self.name, self.sequence, state=self._mark + state, **told)
+    def _batch(self, state: bytes) -> Batch:
+        """A batch without events: the detectors' state, the first time with the identity."""
+        first = not self._identity_stored
+        return Batch(
+            self.name,
+            self.sequence,
+            received=time.time(),
+            state=self._mark + state,
+            events=(),
+            scores=(),
+            evidence=(),
+            columns=json.dumps(self.row_schema.columns) if first else None,
+            about=self._identity.written() if first else None,
+        )
 
-    def settle(self, events: Sequence[Event], scores: Scored) -> Outcome:
-        """Feed the detectors and write it all, or change nothing and raise."""
+    def commit(self, events: Sequence[Event], scores: EventScores) -> Outcome:
+        """Feed the detectors and write it all in one transaction, or change nothing and raise."""
         for _ in range(ATTEMPTS):
             try:
-                return self._settled(events, scores)
+                return self._commit_new(events, scores)
             except WriteConflict:
-                self._begin()
+                # Somebody else wrote for this monitor: continue from their state.
+                self._load_state()
         raise WriteConflict("another service keeps writing to this store: give each its own")
 
-    def _settled(self, events: Sequence[Event], scores: Scored) -> Outcome:
-        told = self.store.known(self.name, [each.id for each in events])
+    def _commit_new(self, events: Sequence[Event], scores: EventScores) -> Outcome:
+        """Commit those events whose ids are neither in the store nor earlier in the batch."""
+        results = self.store.find_results(self.name, [event.id for event in events])
         rows: list[int] = []
-        taken = set(told)
-        for row, each in enumerate(events):
-            if each.id not in taken:
-                taken.add(each.id)
+        ids = set(results)
+        for row, event in enumerate(events):
+            if event.id not in ids:
+                ids.add(event.id)
                 rows.append(row)
-        fresh = [events[row] for row in rows]
-        if not fresh:
-            return Outcome(told, [], np.empty(0), [], bool(self.monitor.alarm))
+        new_events = [events[row] for row in rows]
+        if not new_events:
+            return Outcome(results, [], np.empty(0), [], bool(self.monitor.alarm))
         try:
-            outcome = self._written(
-                fresh, {name: each[rows] for name, each in scores.items()}, told
+            return self._write(
+                new_events, {name: values[rows] for name, values in scores.items()}, results
             )
         except BaseException:
             self.monitor.restore(self.state)
             raise
-        return outcome
 
-    def _written(self, fresh: list[Event], scores: Scored, told: dict[str, EventResult]) -> Outcome:
-        points = self.row_schema.points([each.values for each in fresh])
-        fresh, labels = self._labelled(fresh, points)
+    def _write(
+        self, events: list[Event], scores: EventScores, results: dict[str, EventResult]
+    ) -> Outcome:
+        points = self.row_schema.points([event.values for event in events])
+        events, segments = self._with_segments(events, points)
         first = next(iter(scores.values()))
-        reasons = [self._allowance.reason] * len(fresh)
-        for place in np.flatnonzero(np.isnan(first)).tolist():
-            reasons[place] = MISSING if self._lacks(fresh[place]) else reasons[place]
-        observation = self.monitor.observed(points, scores, segments=labels, reasons=reasons)
+        reasons = [self._allowance.reason] * len(events)
+        for row in np.flatnonzero(np.isnan(first)).tolist():
+            reasons[row] = MISSING if self._lacks_number(events[row]) else reasons[row]
+        observation = self.monitor.observed(points, scores, segments=segments, reasons=reasons)
         now = time.time()
-        shift = self.sequence + len(fresh) - int(self.monitor.seen)
-        batch = self._batch(
-            state := self.monitor.state(),
+        # From the monitor's row numbers to the store's, which go on after `fresh`.
+        shift = self.sequence + len(events) - int(self.monitor.seen)
+        state = self.monitor.state()
+        batch = replace(
+            self._batch(state),
             received=now,
-            events=fresh,
-            scores=_finite(first),
-            others=_others(scores),
-            evidence=_traced(observation, len(fresh)),
-            alarms=[self._raised(each, shift, now) for each in observation.alarms],
+            events=events,
+            scores=_finite_or_none(first),
+            others=_other_scores(scores),
+            evidence=_evidence_after_each(observation, len(events)),
+            alarms=[self._stored_alarm(alarm, shift, now) for alarm in observation.alarms],
         )
         self.store.append(batch)
-        for place, (each, value) in enumerate(zip(fresh, batch.scores, strict=True), start=1):
-            told[each.id] = EventResult(each.id, self.sequence + place, value)
-        self.sequence += len(fresh)
-        self.state, self._told = state, True
+        # Committed: only now may anybody see the new state.
+        for number, (event, score) in enumerate(zip(events, batch.scores, strict=True), start=1):
+            results[event.id] = EventResult(event.id, self.sequence + number, score)
+        self.sequence += len(events)
+        self.state, self._identity_stored = state, True
         self.evidence = observation.evidence
-        missing = sum(each == MISSING for each in reasons)
+        missing = sum(reason == MISSING for reason in reasons)
         alarm = bool(self.monitor.alarm)
-        return Outcome(told, fresh, first, batch.alarms, alarm, missing)
+        return Outcome(results, events, first, batch.alarms, alarm, missing)
 
-    def _labelled(self, fresh: list[Event], points: Any) -> tuple[list[Event], list[str] | None]:
+    def _with_segments(
+        self, events: list[Event], points: object
+    ) -> tuple[list[Event], list[str] | None]:
         """Events with their segments: as they came, else by the monitor's own rule."""
-        ruled = segments_of(points, self.monitor.segment)
-        if ruled is not None:
-            fresh = [
-                each if each.segment is not None else replace(each, segment=_short(label))
-                for each, label in zip(fresh, ruled.tolist(), strict=True)
+        labels = segments_of(points, self.monitor.segment)
+        if labels is not None:
+            events = [
+                event if event.segment is not None else replace(event, segment=_shortened(label))
+                for event, label in zip(events, labels.tolist(), strict=True)
             ]
-        labels = [each.segment or "" for each in fresh]
-        return fresh, labels if any(labels) else None
+        segments = [event.segment or "" for event in events]
+        return events, segments if any(segments) else None
 
-    def _raised(self, alarm: Any, shift: int, now: float) -> StoredAlarm:
+    def _stored_alarm(self, alarm: Alarm, shift: int, now: float) -> StoredAlarm:
         if alarm.remark:
             LOG.warning("mind, of the alarm of %s: %s", alarm.watched, alarm.remark)
-        where = (
+        # By name, so that an alarm written twice, after a crash or a conflict, has one id.
+        key = (
             f"{self.name}|{alarm.watched}|{alarm.segment}|{alarm.direction}|{alarm.at + shift + 1}"
         )
         return StoredAlarm(
-            id=str(uuid.uuid5(ALARMS, where)),
+            id=str(uuid.uuid5(ALARMS, key)),
             sequence=int(alarm.at + shift + 1),
             monitor=self.name,
             time=now,
@@ -264,36 +298,36 @@ class StoredMonitor:
         )
 
 
-def _moving(monitor: Any, row_schema: RowSchema) -> list[int]:
-    """Places of the columns that the model is moved along."""
-    names = getattr(getattr(monitor, "scorer", None), "columns", row_schema.columns)
-    return [place for place, name in enumerate(row_schema.columns) if name in names]
+def _moving_columns(monitor: Monitor, row_schema: RowSchema) -> list[int]:
+    """Indices of the columns that the model is moved along."""
+    names = monitor.scorer.columns
+    return [column for column, name in enumerate(row_schema.columns) if name in names]
 
 
-def _short(label: str) -> str:
-    """A segment's name as it may be kept, whatever rule gave it."""
+def _shortened(label: str) -> str:
+    """A segment's name as a store takes it, whatever rule gave it."""
     return label.replace("\x00", "")[:MOST_IN_SEGMENT]
 
 
-def _finite(values: Floats) -> list[float | None]:
-    return [each if math.isfinite(each) else None for each in values.tolist()]
+def _finite_or_none(values: Floats) -> list[float | None]:
+    return [value if math.isfinite(value) else None for value in values.tolist()]
 
 
-def _others(scores: Scored) -> list[str | None]:
-    """Whatever else is watched, as JSON for each event."""
+def _other_scores(scores: EventScores) -> list[str | None]:
+    """Scores of whatever else is watched, as JSON per event."""
     names = list(scores)[1:]
     if not names:
         return []
-    columns = [_finite(scores[name]) for name in names]
+    columns = [_finite_or_none(scores[name]) for name in names]
     return [json.dumps(dict(zip(names, row, strict=True))) for row in zip(*columns, strict=True)]
 
 
-def _traced(observation: Any, count: int) -> list[float | None]:
+def _evidence_after_each(observation: Observation, count: int) -> list[float | None]:
     """The largest log evidence after each event; that of segments after the last of them."""
     traces = [trace for trace in observation.trace.values() if np.isfinite(trace).all()]
     if not traces:
         return [None] * count
     logs = [log for key, log in observation.evidence.items() if key.segment is not None]
-    segments = max(filter(math.isfinite, logs), default=-math.inf)
-    found: list[float | None] = np.maximum(np.max(traces, axis=0), segments).tolist()
-    return found
+    of_segments = max(filter(math.isfinite, logs), default=-math.inf)
+    largest: list[float | None] = np.maximum(np.max(traces, axis=0), of_segments).tolist()
+    return largest

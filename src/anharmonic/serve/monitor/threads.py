@@ -1,4 +1,4 @@
-"""A thread that does one thing after another, and that nobody has to wait for at the end."""
+"""A thread that runs calls one after another, and does not keep the process alive."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from queue import SimpleQueue
-from typing import Any
+from typing import Any, TypeVar
 
 __all__ = ["Worker"]
+
+T = TypeVar("T")
 
 
 class Worker:
@@ -19,13 +21,13 @@ class Worker:
     """
 
     def __init__(self, name: str) -> None:
-        self._calls: SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = SimpleQueue()
+        self._calls: SimpleQueue[tuple[Future[Any], Callable[[], object]] | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 
-    def do(self, call: Callable[[], Any]) -> asyncio.Future[Any]:
-        """A result to wait for on the running event loop."""
-        future: Future[Any] = Future()
+    def submit(self, call: Callable[[], T]) -> asyncio.Future[T]:
+        """The result of a call, to await on the running event loop."""
+        future: Future[T] = Future()
         self._calls.put((future, call))
         return asyncio.wrap_future(future)
 
@@ -39,12 +41,12 @@ class Worker:
             except Exception as problem:
                 future.set_exception(problem)
             except BaseException as problem:
-                # A model that calls sys.exit ends its answer, not the service.
+                # A model that calls sys.exit fails its own call, not the service.
                 future.set_exception(RuntimeError(f"{type(problem).__name__}: {problem}"))
-            # Nothing may keep a batch alive until the next one comes.
+            # These names would keep a batch in memory until the next one comes.
             del item, future, call
 
     def stop(self, seconds: float) -> None:
-        """Finish what was asked for, if that takes no longer."""
+        """Finish the calls that are queued, if that takes no longer than `seconds`."""
         self._calls.put(None)
         self._thread.join(seconds)

@@ -1,7 +1,7 @@
-"""A small HTTP client for one server: kept connections, raw bytes, nothing else.
+"""A small HTTP/1.1 client for one server: persistent connections, raw bytes, nothing else.
 
-General clients spend more than a millisecond of this process on a request, which all requests
-behind it wait for.
+General clients take more than a millisecond of processor time per request, on the event loop that
+all other requests wait for.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from dataclasses import dataclass, field
-from typing import Any
+from typing import cast
 from urllib.parse import urlsplit
 
 import httptools
@@ -17,17 +17,18 @@ import httptools
 __all__ = ["Reply", "Upstream", "UpstreamUnavailable"]
 
 IDLE = 64
+"""Connections that are kept open for later requests."""
 MOST_BYTES = 64_000_000
 """In one answer, and in all that are in memory at the same time."""
 
 
 class UpstreamUnavailable(ConnectionError):
-    """The server cannot be reached, broke off, or answered no HTTP."""
+    """The server cannot be reached, closed the connection early, or did not answer in HTTP."""
 
 
 @dataclass
 class Reply:
-    """An answer as it came."""
+    """A response as it came."""
 
     status: int = 0
     headers: list[tuple[bytes, bytes]] = field(default_factory=list)
@@ -37,33 +38,36 @@ class Reply:
 
 
 class ByteBudget:
-    """Bytes of answers that have come and are not yet passed on, all together."""
+    """Bytes of responses that have come and are not yet sent on, all together."""
 
     def __init__(self, most: int = MOST_BYTES) -> None:
-        self.most, self.taken = most, 0
+        self.most, self.used = most, 0
 
     def take(self, size: int) -> bool:
-        """Whether there was room for them."""
-        if self.taken + size > self.most:
+        """Count bytes, if that stays within the budget; whether it does."""
+        if self.used + size > self.most:
             return False
-        self.taken += size
+        self.used += size
         return True
 
 
 class Connection(asyncio.Protocol):
-    """One request at a time; whatever comes beside its answer ends the connection."""
+    """One request at a time; bytes that belong to no response end the connection.
 
-    def __init__(self, room: ByteBudget) -> None:
-        self.room = room
+    The methods `on_…` are called by httptools' parser.
+    """
+
+    def __init__(self, budget: ByteBudget) -> None:
+        self.budget = budget
         self.lost = False
-        self.begun = False
+        self.response_started = False
         self._done: asyncio.Future[Reply] | None = None
 
-    def connection_made(self, transport: Any) -> None:
-        self.transport = transport
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast(asyncio.Transport, transport)
 
-    def ask(self, request: bytes) -> asyncio.Future[Reply]:
-        self.begun, self._headed = False, False
+    def send(self, request: bytes) -> asyncio.Future[Reply]:
+        self.response_started, self._headers_complete = False, False
         self._parser = httptools.HttpResponseParser(self)
         self._reply, self._parts = Reply(), list[bytes]()
         self._done = asyncio.get_running_loop().create_future()
@@ -78,7 +82,7 @@ class Connection(asyncio.Protocol):
         if self._done is None or self._done.done():
             self._distrust()
             return
-        self.begun = True
+        self.response_started = True
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserError as problem:
@@ -89,7 +93,7 @@ class Connection(asyncio.Protocol):
             self._distrust()
 
     def _distrust(self) -> None:
-        """It said something unasked: the next answer might be no answer to its question."""
+        """Close after bytes without a request: the next response might be to another request."""
         self.lost = True
         self.transport.close()
 
@@ -98,12 +102,12 @@ class Connection(asyncio.Protocol):
             self._reply.headers.append((name.lower(), value))
 
     def on_headers_complete(self) -> None:
-        self._headed = True
+        self._headers_complete = True
 
     def on_body(self, part: bytes) -> None:
         if self.lost:
             return
-        if self.room.take(len(part)):
+        if self.budget.take(len(part)):
             self._reply.size += len(part)
             self._parts.append(part)
         else:
@@ -114,33 +118,39 @@ class Connection(asyncio.Protocol):
             return
         self._reply.status = self._parser.get_status_code()
         if self._reply.status < 200:
-            self._reply, self._headed = Reply(), False
+            # 100 Continue and its like: the response itself follows.
+            self._reply, self._headers_complete = Reply(), False
             return
         self._reply.body, self._parts = b"".join(self._parts), []
         self._done.set_result(self._reply)
 
     def connection_lost(self, problem: Exception | None) -> None:
         self.lost = True
-        names = {name for name, _ in self._reply.headers} if self.begun else set()
-        if self.begun and self._headed and not names & {b"content-length", b"transfer-encoding"}:
+        # Without a length a response ends with its connection (RFC 9112, section 6.3).
+        names = {name for name, _ in self._reply.headers} if self.response_started else set()
+        if (
+            self.response_started
+            and self._headers_complete
+            and not names & {b"content-length", b"transfer-encoding"}
+        ):
             self.on_message_complete()
         self._fail("the connection broke")
 
     def _fail(self, why: str) -> None:
         if self._done is not None and not self._done.done():
             self.lost = True
-            self.drop()
+            self.discard()
             self._done.set_exception(UpstreamUnavailable(why))
             self.transport.close()
 
-    def drop(self) -> None:
-        """Give back the room of an answer that nobody will have."""
-        self.room.taken -= self._reply.size
+    def discard(self) -> None:
+        """Give back the bytes of a response that nobody will read."""
+        self.budget.used -= self._reply.size
         self._reply, self._parts = Reply(), []
 
 
 class Upstream:
-    """A server at an http:// or https:// address, with connections kept for the next request."""
+    """A server at an http:// or https:// address, and the idle connections to it."""
 
     def __init__(self, address: str, seconds: float) -> None:
         parts = urlsplit(address)
@@ -149,13 +159,13 @@ class Upstream:
         self.path = parts.path.rstrip("/")
         self.name = parts.netloc.rpartition("@")[2]
         self.seconds = seconds
-        self.room = ByteBudget()
+        self.budget = ByteBudget()
         self._idle: deque[Connection] = deque(maxlen=IDLE)
 
-    async def ask(
+    async def request(
         self, method: str, path: str, headers: list[tuple[bytes, bytes]], body: bytes
     ) -> Reply:
-        """One request; `TimeoutError` or `UpstreamUnavailable` where there is no answer."""
+        """The response to a request; raises `TimeoutError` or `UpstreamUnavailable`."""
         lines = [f"{method} {self.path}{path} HTTP/1.1".encode("latin-1")]
         lines += [b"host: " + self.name.encode("latin-1")]
         lines += [name + b": " + value for name, value in headers]
@@ -164,39 +174,40 @@ class Upstream:
         request = b"\r\n".join(lines) + b"\r\n\r\n" + body
         async with asyncio.timeout(self.seconds):
             while True:
-                connection, kept = await self._connection()
+                connection, reused = await self._connection()
                 try:
-                    reply = await connection.ask(request)
+                    reply = await connection.send(request)
                 except UpstreamUnavailable:
-                    # A kept connection may have been closed just now, before anything was read.
-                    if kept and not connection.begun:
+                    # The server may have closed an idle connection just now, with nothing read.
+                    if reused and not connection.response_started:
                         continue
                     raise
                 except asyncio.CancelledError:
-                    connection.drop()
+                    connection.discard()
                     connection.transport.abort()
                     raise
                 self._keep(connection)
                 return reply
 
-    def passed_on(self, reply: Reply) -> None:
-        """An answer has left: its room is free."""
-        self.room.taken -= reply.size
+    def release(self, reply: Reply) -> None:
+        """A response was sent on: its bytes are free."""
+        self.budget.used -= reply.size
         reply.size = 0
 
     async def _connection(self) -> tuple[Connection, bool]:
+        """A connection, and whether it has been used before."""
         while self._idle:
             connection = self._idle.pop()
             if not connection.lost:
                 return connection, True
         loop = asyncio.get_running_loop()
         try:
-            _, made = await loop.create_connection(
-                lambda: Connection(self.room), self.host, self.port, ssl=self.secure or None
+            _, connection = await loop.create_connection(
+                lambda: Connection(self.budget), self.host, self.port, ssl=self.secure or None
             )
         except (OSError, UnicodeError) as problem:
             raise UpstreamUnavailable(str(problem)) from problem
-        return made, False
+        return connection, False
 
     def _keep(self, connection: Connection) -> None:
         if connection.reusable and len(self._idle) < IDLE:

@@ -14,7 +14,7 @@ import hmac
 import json
 import logging
 import time
-from typing import Any
+from typing import TYPE_CHECKING
 
 from sqlalchemy import update
 
@@ -22,10 +22,13 @@ from anharmonic.errors import first_line
 from anharmonic.monitor.alarms import direction_word
 from anharmonic.serve.http.problems import ServiceError
 from anharmonic.serve.monitor.metrics import Metrics
-from anharmonic.serve.monitor.queries import Queries
+from anharmonic.serve.monitor.queries import AlarmRow, Queries
 from anharmonic.serve.monitor.schema import alarms
 from anharmonic.serve.monitor.settings import Settings, signing_key
 from anharmonic.serve.monitor.stored_monitor import Outcome, StoredMonitor
+
+if TYPE_CHECKING:
+    import httpx
 
 __all__ = ["Webhook", "signature"]
 
@@ -33,11 +36,12 @@ LOG = logging.getLogger("anharmonic.serve.monitor")
 ATTEMPTS = 20
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 300.0
 SECONDS = 10.0
-KEPT = ("attempts", "delivered")
+INTERNAL = ("attempts", "delivered")
+"""Columns that are not sent."""
 
 
 def signature(secret: str, id: str, timestamp: int, body: bytes) -> str:
-    """What the receiver computes again and compares.
+    """The webhook-signature header, which the receiver computes again and compares.
 
     >>> signature("secret", "a", 1, b"{}")
     'v1,DH9+vItb05LF5AmGVxmIk2XJE76uu57Vhud93LDFWM4='
@@ -52,14 +56,15 @@ def signature(secret: str, id: str, timestamp: int, body: bytes) -> str:
 class Webhook:
     """Writes every alarm of a monitor to the log, and posts it where the settings say."""
 
-    def __init__(self, watch: StoredMonitor, metrics: Metrics, settings: Settings) -> None:
-        self.store, self.metrics, self.pause = watch.store, metrics, FIRST_PAUSE
+    def __init__(self, stored_monitor: StoredMonitor, metrics: Metrics, settings: Settings) -> None:
+        self.store, self.metrics = stored_monitor.store, metrics
+        self.pause = FIRST_PAUSE
         self.url, self.secret = settings.webhook, settings.webhook_secret
-        self.reading = Queries(watch.store, watch.name)
+        self.queries = Queries(stored_monitor.store, stored_monitor.name)
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        self._news = asyncio.Event()
+        self._new_alarms = asyncio.Event()
         if self.url:
             self._task = asyncio.create_task(self._run())
 
@@ -68,8 +73,8 @@ class Webhook:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
-    def heard(self, outcome: Outcome) -> None:
-        """An outcome of the pipeline; alarms in it are told."""
+    def notice(self, outcome: Outcome) -> None:
+        """Log the alarms of an outcome of the pipeline, and start their delivery."""
         for alarm in outcome.alarms:
             LOG.warning(
                 "alarm %s: %s %s%s since event %d, seen at event %d (log evidence %.2f, line %.2f)",
@@ -83,7 +88,7 @@ class Webhook:
                 alarm.threshold,
             )
         if outcome.alarms:
-            self._news.set()
+            self._new_alarms.set()
 
     async def _run(self) -> None:
         import httpx
@@ -91,9 +96,9 @@ class Webhook:
         pause = self.pause
         async with httpx.AsyncClient(timeout=SECONDS, follow_redirects=False) as client:
             while True:
-                self._news.clear()
+                self._new_alarms.clear()
                 try:
-                    late = await self._round(client)
+                    late = await self._deliver_due(client)
                 except ServiceError:
                     late = True
                 except Exception:
@@ -102,29 +107,30 @@ class Webhook:
                 pause = min(2 * pause, LONGEST_PAUSE) if late else self.pause
                 try:
                     async with asyncio.timeout(pause if late else None):
-                        await self._news.wait()
+                        await self._new_alarms.wait()
                 except TimeoutError:
                     continue
 
-    async def _round(self, client: Any) -> bool:
+    async def _deliver_due(self, client: httpx.AsyncClient) -> bool:
         """Try everything that is due once; whether something has to be tried again."""
-        due = await asyncio.to_thread(self.reading.undelivered, ATTEMPTS)
+        due = await asyncio.to_thread(self.queries.undelivered, ATTEMPTS)
         left = 0
         for alarm in due:
-            taken = await self._post(client, alarm)
-            moment = time.time() if taken else None
-            await asyncio.to_thread(self._note, alarm["id"], alarm["attempts"] + 1, moment)
-            left += not taken
-            if not taken and alarm["attempts"] + 1 >= ATTEMPTS:
+            accepted = await self._post(client, alarm)
+            moment = time.time() if accepted else None
+            attempts = alarm["attempts"] + 1
+            await asyncio.to_thread(self._record_attempt, alarm["id"], attempts, moment)
+            left += not accepted
+            if not accepted and attempts >= ATTEMPTS:
                 LOG.error("alarm %s was not taken in %d attempts", alarm["id"], ATTEMPTS)
         self.metrics.undelivered.set(left)
         return left > 0
 
-    async def _post(self, client: Any, alarm: dict[str, Any]) -> bool:
+    async def _post(self, client: httpx.AsyncClient, alarm: AlarmRow) -> bool:
         import httpx
 
-        told = {name: value for name, value in alarm.items() if name not in KEPT}
-        body = json.dumps({"type": "anharmonic.alarm", "data": told}).encode()
+        data = {name: value for name, value in alarm.items() if name not in INTERNAL}
+        body = json.dumps({"type": "anharmonic.alarm", "data": data}).encode()
         now = int(time.time())
         headers = {
             "content-type": "application/json",
@@ -135,16 +141,18 @@ class Webhook:
             headers["webhook-signature"] = signature(self.secret, alarm["id"], now, body)
         try:
             # The status is the answer: what follows it is not read, however long.
-            async with client.stream("POST", self.url, content=body, headers=headers) as answer:
-                taken, status = bool(answer.is_success), answer.status_code
+            async with client.stream(
+                "POST", str(self.url), content=body, headers=headers
+            ) as response:
+                accepted, status = bool(response.is_success), response.status_code
         except (httpx.HTTPError, httpx.InvalidURL, UnicodeError, OSError) as problem:
             LOG.warning("the webhook does not answer: %s", first_line(problem))
             return False
-        if not taken:
+        if not accepted:
             LOG.warning("the webhook answered %d", status)
-        return taken
+        return accepted
 
-    def _note(self, id: str, attempts: int, delivered: float | None) -> None:
+    def _record_attempt(self, id: str, attempts: int, delivered: float | None) -> None:
         with self.store.writing() as connection:
             connection.execute(
                 update(alarms)

@@ -1,11 +1,12 @@
-"""The page at `/`: rendered here, kept up to date by server-sent events, nothing from elsewhere."""
+"""The page at `/`: rendered here, updated by server-sent events, without external resources."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Awaitable, Callable
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from fastapi import FastAPI
 from starlette.requests import Request
@@ -13,6 +14,9 @@ from starlette.responses import HTMLResponse, Response
 
 from anharmonic.errors import MissingExtra
 from anharmonic.serve.monitor.snapshots import Snapshots
+
+if TYPE_CHECKING:
+    from jinja2 import Template
 
 __all__ = ["add_dashboard"]
 
@@ -25,31 +29,31 @@ ASSETS = {
 }
 
 
-def add_dashboard(app: FastAPI, live: Snapshots) -> None:
-    """Add the page and the files it names; no other file can be asked for."""
+def add_dashboard(app: FastAPI, snapshots: Snapshots) -> None:
+    """Add routes of the page and of its assets; no other file is served."""
 
     async def page(_: Request) -> Response:
-        return HTMLResponse(_template().render(await live.snapshot()))
+        return HTMLResponse(_template().render(await snapshots.snapshot()))
 
     app.add_route("/", page, ["GET"], include_in_schema=False)
-    for name, kind in ASSETS.items():
-        app.add_route(f"/assets/{name}", _asset(name, kind), ["GET"], include_in_schema=False)
-    # Browsers ask for this one unbidden when they show an answer that is no page.
+    for name, media_type in ASSETS.items():
+        app.add_route(f"/assets/{name}", _asset(name, media_type), ["GET"], include_in_schema=False)
+    # Browsers request this one by themselves when they show a response that is no page.
     icon = _asset("icon.svg", ASSETS["icon.svg"])
     app.add_route("/favicon.ico", icon, ["GET"], include_in_schema=False)
 
 
-def _asset(name: str, kind: str) -> Any:
+def _asset(name: str, media_type: str) -> Callable[[Request], Awaitable[Response]]:
     content = (HERE / name).read_bytes()
 
-    async def answer(_: Request) -> Response:
-        return Response(content, media_type=kind)
+    async def asset(_: Request) -> Response:
+        return Response(content, media_type=media_type)
 
-    return answer
+    return asset
 
 
 @cache
-def _template() -> Any:
+def _template() -> Template:
     try:
         from jinja2 import Environment, FileSystemLoader, StrictUndefined
     except ImportError as error:
@@ -60,7 +64,7 @@ def _template() -> Any:
     return environment.get_template("page.html")
 
 
-def short(value: Any) -> str:
+def short(value: float | str | bool | None) -> str:
     """A number in four digits, as the script writes it; – for none.
 
     >>> short(0.012345), short(12345678.0), short(None), short("red")
