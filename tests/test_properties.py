@@ -13,8 +13,9 @@ from scipy.stats import ortho_group
 import anharmonic as ah
 from anharmonic._core.statistics import Moments
 from anharmonic.measures.gamma.accumulator import Accumulator
+from anharmonic.measures.gamma.deviation import Task, measure_task
 from anharmonic.measures.setup.batching import BatchSizer, ModelCaller
-from anharmonic.measures.setup.sphere import Sphere, Task, measure_task
+from anharmonic.measures.setup.sphere import Sphere
 from anharmonic.regions import points as as_points
 
 dimensions = st.integers(1, 12)

@@ -49,12 +49,30 @@ NAMES = {
     "training",
     "workers",
 }
-PARAMETERS = [
-    *("model", "points", "radius", "ball", "directions", "rotations", "output", "reduction"),
-    *("scale", "reference", "moving", "bounds", "budget", "tolerance", "noise", "resume"),
-    "checkpoint",
-    *("batch_size", "seed", "map", "progress"),
+SHARED = [
+    *("radius", "scale", "reference", "moving", "bounds", "output", "batch_size", "seed"),
 ]
+PARAMETERS = [
+    *("model", "points", "ball", "directions", "rotations", "reduction", "budget", "tolerance"),
+    *("noise", "resume", "checkpoint", "map", "progress"),
+    *SHARED,
+]
+MEASURES = {
+    ah.gamma: set(),
+    ah.adversarial_search: set(),
+    ah.clever: set(),
+    ah.compare: set(),
+    ah.contributions: set(),
+    ah.explain: set(),
+    ah.nstep_robustness: set(),
+    ah.plan: {"output", "batch_size"},
+    ah.sweep: {"radius"},
+    ah.stability.class_table: set(),
+    ah.stability.observed_flips: set(),
+    ah.baselines.flip_rate: set(),
+    ah.training.gamma_scorer: set(),
+}
+"""Every measure that takes the shared arguments, and which of them it does not take."""
 
 
 def test_the_public_names_are_these():
@@ -80,6 +98,23 @@ def test_no_module_has_the_name_of_a_function_beside_it():
 
 def test_gamma_takes_these():
     assert sorted(inspect.signature(ah.gamma).parameters) == sorted(PARAMETERS)
+
+
+@pytest.mark.parametrize("measure", MEASURES, ids=lambda measure: measure.__name__)
+def test_a_measure_lists_its_arguments_and_takes_no_others(measure):
+    parameters = inspect.signature(measure).parameters
+    assert set(SHARED) - set(parameters) == MEASURES[measure]
+    assert not [each for each in parameters.values() if each.kind is each.VAR_KEYWORD]
+    for name in ("radus", *MEASURES[measure]):
+        with pytest.raises(TypeError, match=f"unexpected keyword argument '{name}'"):
+            measure(**{name: 1})
+
+
+def test_what_a_measure_hands_on_has_the_defaults_it_has_there():
+    listed = inspect.signature(ah.explain).parameters
+    searched = inspect.signature(ah.adversarial_search).parameters
+    assert listed["directions"].default == searched["directions"].default == 20
+    assert inspect.signature(ah.stability.class_table).parameters["output"].default == "logit"
 
 
 def test_everything_public_is_documented():

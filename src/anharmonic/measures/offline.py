@@ -1,6 +1,6 @@
 """Gamma of a model that cannot be called from here.
 
-`plan` writes every question to a Parquet file, whoever owns the model answers them
+`plan` writes every query to a Parquet file, whoever owns the model answers them
 anywhere, and `collect` turns the answers into the same Scores a direct run would give.
 
 Both run `gamma` itself: once with a model that writes down what it is asked, once with a
@@ -13,11 +13,10 @@ import json
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Unpack
 
 import narwhals.stable.v1 as nw
 import numpy as np
-from numpy.typing import ArrayLike
 
 from anharmonic._core.columns import is_index
 from anharmonic._core.files import read_data, whole_file
@@ -26,9 +25,13 @@ from anharmonic._core.protocols import Array, Floats
 from anharmonic._core.reductions import Reduction
 from anharmonic.errors import InputError, OutputError
 from anharmonic.measures.gamma.measure import gamma
+from anharmonic.measures.setup.settling import SetupArguments, takes_arguments_of
 from anharmonic.models import Predictor, as_model
 from anharmonic.regions import as_region, points
 from anharmonic.scores import Scores
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 __all__ = ["collect", "plan"]
 
@@ -53,14 +56,16 @@ class _Writer:
         if self.file is not None:
             self.file.close()
 
-    def write(self, table: Any) -> None:
+    def write(self, table: pa.Table) -> None:
+        """Append rows."""
         from pyarrow.parquet import ParquetWriter
 
         if self.file is None:
             self.file = ParquetWriter(self.path, table.schema)
         self.file.write_table(table)
 
-    def describe(self, about: dict[str, Any]) -> None:
+    def describe(self, about: dict[str, object]) -> None:
+        """Keep facts beside the rows."""
         if self.file is not None:
             self.file.add_key_value_metadata({"anharmonic": json.dumps(about)})
 
@@ -68,70 +73,71 @@ class _Writer:
 class _Recorder:
     """A model that writes down what it is asked and answers zero."""
 
-    def __init__(self, writer: Any, names: Sequence[str]) -> None:
-        self.writer, self.names, self.count = writer, names, 0
+    def __init__(self, write: Callable[[pa.Table], None], names: Sequence[str]) -> None:
+        self.write, self.names, self.count = write, names, 0
 
-    def __call__(self, asked: Array) -> Floats:
+    def __call__(self, queries: Array) -> Floats:
         import pyarrow as pa
 
-        many = len(asked)
-        if isinstance(asked, np.ndarray):
-            flat = asked.reshape(many, -1)
+        rows = len(queries)
+        if isinstance(queries, np.ndarray):
+            flat = queries.reshape(rows, -1)
             columns = {name: flat[:, index] for index, name in enumerate(self.names)}
         else:
-            table = nw.from_native(asked, eager_only=True)
+            table = nw.from_native(queries, eager_only=True)
             columns = {name: table[name].to_arrow() for name in self.names}
-        numbers = np.arange(self.count, self.count + many)
-        self.writer(pa.table({"query": numbers, **columns}))
-        self.count += many
-        return np.zeros(many)
+        numbers = np.arange(self.count, self.count + rows)
+        self.write(pa.table({"query": numbers, **columns}))
+        self.count += rows
+        return np.zeros(rows)
 
 
 class _Reader:
     """A model that reads out recorded answers, in the order they were asked for."""
 
     def __init__(self, answers: Array) -> None:
-        self.answers, self.at = answers, 0
+        self.answers, self.next = answers, 0
 
-    def __call__(self, asked: Array) -> Array:
-        start, self.at = self.at, self.at + len(asked)
-        return self.answers[start : self.at]
+    def __call__(self, queries: Array) -> Array:
+        start, self.next = self.next, self.next + len(queries)
+        return self.answers[start : self.next]
 
 
+@takes_arguments_of(gamma, SetupArguments, without=("output", "batch_size"))
 def plan(
-    data: Any,
+    data: object,
     path: str | os.PathLike[str],
     *,
-    radius: float | Literal["auto"] = "auto",
     ball: str = "auto pairs",
     directions: int | None = None,
     rotations: int = 4,
-    scale: ArrayLike | Literal["auto"] | None = "auto",
-    reference: Any = None,
-    moving: Sequence[str | int] | None = None,
-    bounds: Any = None,
-    seed: int = 0,
+    **setup: Unpack[SetupArguments],
 ) -> Path:
-    """Write the questions of a `gamma` run on `data`: one row each, the features as columns.
+    """Write the queries of a `gamma` run on `data`: one row each, the features as columns.
 
-    The arguments are `gamma`'s. A ball that asks the model first cannot be planned, so "auto"
-    means "auto pairs"; neither can budgets and tolerances.
+    Parameters
+    ----------
+    data
+        Rows, a DataFrame or a `regions.Region`.
+    path
+        The Parquet file to write.
+    ball
+        As in `gamma`. A ball that calls the model first cannot be planned, so "auto" means "auto
+        pairs"; neither can budgets and tolerances.
+    directions, rotations, radius, scale, reference, moving, bounds, seed
+        As in `gamma`.
     """
-    region = as_region(data, moving)
+    region = as_region(data, setup.pop("moving", None))
     fixed = "auto pairs" if ball == "auto" else ball
     with whole_file(path) as temporary, _Writer(temporary) as writer:
         scores = gamma(
             Predictor(_Recorder(writer.write, region.names), name="planned"),
             region,
-            radius=radius,
             ball=fixed,
             directions=directions,
             rotations=rotations,
-            scale=scale,
-            reference=reference,
-            bounds=bounds,
-            seed=seed,
             noise="ignore",
+            **setup,
         )
         about = scores.settings.chosen(ARGUMENTS)
         writer.describe(about | {"ball": fixed, "points": len(region), "queries": scores.queries})
@@ -140,17 +146,26 @@ def plan(
 
 def collect(
     queries: str | os.PathLike[str],
-    answers: Any,
+    answers: object,
     *,
-    output: Any = None,
+    output: object = None,
     reduction: Reduction | None = None,
     say: Callable[[str], None] | None = None,
 ) -> Scores:
-    """Scores from a plan and its answers: a Parquet or CSV file, a DataFrame or an array.
+    """Scores from a plan and its answers.
 
-    Answers stand in the order of the queries, or carry their `query` numbers. Features that stand
-    beside them, and an index, are no answers, and must be in that order as well. One column of
-    text is taken as class labels. `say` hears of what had to be assumed.
+    Parameters
+    ----------
+    queries
+        The file that `plan` wrote.
+    answers
+        A Parquet or CSV file, a DataFrame or an array, in the order of the queries or with their
+        `query` numbers. Features that stand beside the answers, and an index, are no answers, and
+        must be in that order as well. One column of text is taken as class labels.
+    output, reduction
+        What the answers are, and how a vector becomes a number: as in `gamma`.
+    say
+        Called with what had to be assumed.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -161,8 +176,10 @@ def collect(
     except (pa.ArrowInvalid, FileNotFoundError, KeyError, ValueError) as problem:
         raise InputError(f"{queries} is no plan: make one with anharmonic gamma plan") from problem
     outputs, classes = _answers(answers, planned, say)
-    each = about["queries"] // about["points"]
-    centres = planned.drop_columns("query").take(np.arange(0, about["queries"], each))
+    # Of every point's queries the first is the point itself.
+    queries_per_point = about["queries"] // about["points"]
+    first = np.arange(0, about["queries"], queries_per_point)
+    centres = planned.drop_columns("query").take(first)
     model = as_model(
         Predictor(_Reader(outputs), name=Path(queries).name, classes=classes, kind="value"),
         output="onehot" if classes and output is None else output,
@@ -183,7 +200,7 @@ def collect(
 
 
 def _answers(
-    answers: Any, planned: Any, say: Callable[[str], None] | None
+    answers: object, planned: pa.Table, say: Callable[[str], None] | None
 ) -> tuple[Array, tuple[object, ...] | None]:
     """Answers as an array in the order of the queries, and the classes where they are text."""
     wanted = planned.num_rows
@@ -212,14 +229,15 @@ def _answers(
     return array, None
 
 
-def _outputs_alone(native: nw.DataFrame[Any], planned: Any) -> nw.DataFrame[Any]:
-    """The table without an index and without the questions, whose order must be the plan's."""
+def _outputs_alone(native: nw.DataFrame[Any], planned: pa.Table) -> nw.DataFrame[Any]:
+    """The table without an index and without the queries, whose order must be the plan's."""
     beside = [name for name in native.columns if name in planned.column_names and name != "query"]
     for name in beside if len(native) == planned.num_rows else ():
-        here, there = native[name].to_numpy(), planned[name].to_numpy(zero_copy_only=False)
-        numbers = here.dtype.kind in "iuf" and there.dtype.kind in "iuf"
+        values, wanted = native[name].to_numpy(), planned[name].to_numpy(zero_copy_only=False)
+        numeric = values.dtype.kind in "iuf" and wanted.dtype.kind in "iuf"
         # A file of text keeps fewer digits than the plan.
-        if not np.all(np.isclose(here, there, equal_nan=True) if numbers else here == there):
+        equal = np.isclose(values, wanted, equal_nan=True) if numeric else values == wanted
+        if not np.all(equal):
             raise OutputError(
                 f"the answers stand beside other questions than the plan's (column {name}): keep "
                 "the order of the queries, or their query numbers"

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Unpack, cast
+from typing import Unpack, cast
 
 from anharmonic._core.checkpoints import PathLike
 from anharmonic._core.progress import Progress
+from anharmonic._core.protocols import Ball
 from anharmonic.measures.compare import GammaArguments
 from anharmonic.measures.gamma.measure import gamma
 from anharmonic.regions import Region, points
@@ -17,16 +18,13 @@ REPEATED = (
     *("radius", "scale", "rotations", "directions", "bounds", "seed"),
     *("output", "reduction", "budget", "tolerance"),
 )
+"""Settings that are arguments of `gamma` under the same name."""
 
 
 class MeasureArguments(GammaArguments, total=False):
     """The arguments of `gamma` but the model and the points."""
 
-    radius: Any
-    ball: Any
-    scale: Any
-    reference: Any
-    seed: int
+    ball: str | Ball
     resume: Scores | PathLike | None
     checkpoint: PathLike | None
     progress: Progress
@@ -36,13 +34,13 @@ def arguments_of(scores: Scores) -> MeasureArguments:
     """What to hand to `gamma` to measure as `scores` were.
 
     >>> import numpy as np
-    >>> known = gamma(lambda x: np.sin(x[:, 0]), np.eye(3), radius=0.1)
-    >>> arguments_of(known)["ball"], arguments_of(known)["radius"]
+    >>> scores = gamma(lambda x: np.sin(x[:, 0]), np.eye(3), radius=0.1)
+    >>> arguments_of(scores)["ball"], arguments_of(scores)["radius"]
     ('antisimplex', 0.1)
     """
-    known = scores.settings
-    arguments = known.chosen(REPEATED)
-    ball = ball_asked_for(known.ball or "auto pairs")
+    settings = scores.settings
+    arguments = settings.chosen(REPEATED)
+    ball = ball_asked_for(settings.ball or "auto pairs")
     return cast(MeasureArguments, {**arguments, "ball": ball})
 
 
@@ -52,13 +50,25 @@ def ball_asked_for(name: str) -> str:
 
 
 def measured_like(
-    baseline: Scores, model: Any, data: Any, **others: Unpack[MeasureArguments]
+    baseline: Scores, model: object, data: object, **others: Unpack[MeasureArguments]
 ) -> Scores:
-    """Gamma of `model` at `data`, measured as the baseline was, but for what `others` say.
+    """Gamma of a model, measured as a baseline was.
 
     With the baseline's radius, scale, ball, seed, moving columns and output the two are
     comparable, and at the same points they differ by the model alone.
 
+    Parameters
+    ----------
+    baseline
+        Scores whose settings are used.
+    model, data
+        Anything `as_model` takes, and rows, a DataFrame or a `regions.Region`.
+    others
+        Arguments of `gamma` that shall differ from the baseline's; what is left out is as it
+        was there.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from anharmonic.gate import no_worse
     >>> data = np.random.default_rng(0).normal(size=(100, 3))

@@ -206,7 +206,7 @@ def _command(dataset: str, scores: Scores) -> str:
         "output": known.get("output"),
         "out": re.sub(r"[^\w.-]+", "-", dataset) + ".parquet",
     }
-    if all(unit == 1 for unit in known.get("scale", [])):
+    if all(unit == 1 for unit in scores.settings.scale):
         options["scale"] = "raw"
     given = [(name, str(value)) for name, value in options.items() if value is not None]
     written = (f"--{name} {shlex.quote(value)}" for name, value in given)

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from anharmonic._core.arrays import to_numpy
-from anharmonic._core.protocols import Draw
+from anharmonic._core.protocols import Array, Draw, Floats, Integers
 from anharmonic._core.randomness import normals, phases
 from anharmonic._core.statistics import Rate
 from anharmonic.errors import OutputError, SettingsError
@@ -30,17 +31,36 @@ __all__ = ["Attack", "accuracy", "attack_distance", "correct", "decided", "robus
 class Attack:
     """PGD in an L∞ or L2 ball: `attack(module, points, labels)` gives the points moved.
 
-    - `radius`: a number, or one for each row. `step`: length of a step, by default
-      2.5·radius/steps, enough to cross the ball.
-    - `restarts`: rows that still keep their label start again from elsewhere in the ball;
-      `start=False` starts at the points themselves, once.
-    - `bounds`: (low, high) that points are kept within; None for none.
+    Parameters
+    ----------
+    radius
+        A number, or one for each row.
+    norm
+        inf or 2.
+    steps, step
+        How many steps of gradient ascent, and the length of one; by default 2.5·radius/steps,
+        enough to cross the ball.
+    restarts, start
+        Rows that still keep their label start again from elsewhere in the ball; `start=False`
+        starts at the points themselves, once.
+    bounds
+        (low, high) that points are kept within; None for none.
+    seed
+        Of the starts.
+    batch_size
+        Rows per call of the module.
 
+    Examples
+    --------
     >>> Attack(radius=0.3, steps=40).stride
     0.01875
+
+    References
+    ----------
+    Madry et al., 2018.
     """
 
-    radius: Any
+    radius: float | Array
     norm: float = np.inf
     steps: int = 40
     step: float | None = None
@@ -59,20 +79,38 @@ class Attack:
             raise SettingsError(f"a radius is at least 0, got {self.radius}")
 
     @property
-    def stride(self) -> Any:
+    def stride(self) -> float | Array:
         """How far a step goes: a number, or one for each row."""
         return 2.5 * self.radius / self.steps if self.step is None else self.step
 
-    def within(self, radius: Any) -> Attack:
-        """The same attack in another ball."""
+    def within(self, radius: float | Array) -> Attack:
+        """The same attack in another ball.
+
+        Parameters
+        ----------
+        radius
+            A number, or one for each row.
+        """
         return replace(self, radius=radius)
 
     def __call__(
-        self, module: Module, points: Any, labels: Any, rows: Any = None, turn: int = 0
+        self,
+        module: Module,
+        points: Array,
+        labels: Array,
+        rows: Array | None = None,
+        turn: int = 0,
     ) -> Tensor:
         """The points (rows, …) moved to where the module does worst on their labels.
 
-        `rows` are the points' own numbers, for their randomness; `turn` begins it anew.
+        Parameters
+        ----------
+        module, points, labels
+            A torch module, points (rows, …) and classes (rows,).
+        rows
+            The points' own numbers, which their randomness depends on.
+        turn
+            Another one starts elsewhere.
         """
         import torch
 
@@ -88,53 +126,56 @@ class Attack:
         with evaluating(module):
             # Stacked networks share a batch: it must not be cut.
             size = len(points) if getattr(module, "copies", 1) > 1 else self.batch_size
-            for begin in range(0, len(points), size):
-                part = slice(begin, begin + size)
-                moved[part] = self._batch(
+            for start in range(0, len(points), size):
+                batch = slice(start, start + size)
+                moved[batch] = self._attack_batch(
                     module,
-                    points[part],
-                    labels[part].to(points.device),
-                    radii[part] if radii.ndim else radii.expand(len(points[part])),
-                    numbers[part],
+                    points[batch],
+                    labels[batch].to(points.device),
+                    radii[batch] if radii.ndim else radii.expand(len(points[batch])),
+                    numbers[batch],
                     turn,
                 )
         return moved
 
-    def _batch(
+    def _attack_batch(
         self,
         module: Module,
         points: Tensor,
         labels: Tensor,
         radii: Tensor,
-        rows: Any,
+        rows: Integers,
         turn: int,
     ) -> Tensor:
         """Restarts until every row of a batch has lost its label, or they are used up."""
-        found, held = points.clone(), np.arange(len(points))
+        result, unbroken = points.clone(), np.arange(len(points))
         for restart in range(self.restarts):
-            chosen = slice(None) if len(held) == len(points) else held
+            # A slice copies nothing.
+            chosen = slice(None) if len(unbroken) == len(points) else unbroken
             ball = _Ball(points[chosen], radii[chosen], self.norm, self.bounds)
-            begun = points[chosen]
+            starts = points[chosen]
             if self.start:
-                begun = ball.anywhere(self.seed + (turn << 32), rows[chosen], restart)
-            moved = self._climbed(module, begun, labels[chosen], ball)
-            found[chosen] = moved
+                # Turns are far apart among the seeds, so that no two share a stream.
+                starts = ball.sample(self.seed + (turn << 32), rows[chosen], restart)
+            moved = self._ascend(module, starts, labels[chosen], ball)
+            result[chosen] = moved
             if restart + 1 == self.restarts:
                 break
-            kept = decided(module, moved) == labels[chosen]
-            held = held[to_numpy(kept)]
-            if not len(held):
+            label_kept = decided(module, moved) == labels[chosen]
+            unbroken = unbroken[label_kept.cpu().numpy()]
+            if not len(unbroken):
                 break
-        return found
+        return result
 
-    def _climbed(self, module: Module, points: Tensor, labels: Tensor, ball: _Ball) -> Tensor:
+    def _ascend(self, module: Module, points: Tensor, labels: Tensor, ball: _Ball) -> Tensor:
+        """Projected gradient ascent of the loss: a step along the gradient, then back inside."""
         import torch
 
         stride = 2.5 * ball.radii / self.steps if self.step is None else self.step
         stride = ball.shaped(torch.as_tensor(stride, dtype=points.dtype, device=points.device))
         for _ in range(self.steps):
-            uphill = _slope(module, points, labels)
-            points = ball.inside(points + stride * ball.direction(uphill))
+            gradient = _loss_gradient(module, points, labels)
+            points = ball.inside(points + stride * ball.direction(gradient))
         return points
 
 
@@ -151,8 +192,8 @@ class _Ball:
         """Numbers (rows,) so that they multiply points (rows, …)."""
         return values.reshape((-1,) + (1,) * (self.centres.ndim - 1)) if values.ndim else values
 
-    def anywhere(self, seed: int, rows: Any, restart: int) -> Tensor:
-        """Uniformly drawn points, the same for a row wherever it stands."""
+    def sample(self, seed: int, rows: Integers, restart: int) -> Tensor:
+        """Points uniform in the balls, the same for a row wherever it stands."""
         import torch
 
         flat = self.centres.flatten(1)
@@ -160,19 +201,21 @@ class _Ball:
         if self.norm == 2:
             index = torch.zeros(1, dtype=torch.int64, device=flat.device)
             away = normals(draw, index, flat.shape[1])[:, 0]
+            # A normal vector's direction, and a length u^(1/n): uniform in an n-ball.
             share = (phases(draw, 1) / (2 * np.pi)).to(flat.dtype) ** (1 / flat.shape[1])
             away = share * away / away.norm(dim=1, keepdim=True)
         else:
+            # Uniform in [−1, 1] in every coordinate: phases are angles from 0 to 2π.
             away = (phases(draw, flat.shape[1]) / np.pi - 1).to(flat.dtype)
         away = away.reshape(self.centres.shape)
         return self.inside(self.centres + self.shaped(self.radii) * away)
 
-    def direction(self, slope: Tensor) -> Tensor:
-        """The steepest way up for a step of length 1."""
+    def direction(self, gradient: Tensor) -> Tensor:
+        """The step of length 1 that raises a linear loss most."""
         if self.norm == np.inf:
-            return slope.sign()
-        length = slope.flatten(1).norm(dim=1)
-        return slope / self.shaped(length.clamp_min(1e-30))
+            return gradient.sign()
+        length = gradient.flatten(1).norm(dim=1)
+        return gradient / self.shaped(length.clamp_min(1e-30))
 
     def inside(self, points: Tensor) -> Tensor:
         """The nearest points that may be visited."""
@@ -187,8 +230,8 @@ class _Ball:
         return moved if self.bounds is None else moved.clamp(*self.bounds)
 
 
-def _slope(module: Module, points: Tensor, labels: Tensor) -> Tensor:
-    """The gradient of every row's own loss."""
+def _loss_gradient(module: Module, points: Tensor, labels: Tensor) -> Tensor:
+    """The gradient of every row's own loss; a sum keeps rows apart."""
     import torch
 
     with torch.enable_grad():
@@ -212,61 +255,99 @@ def decided(module: Module, points: Tensor) -> Tensor:
     return classes
 
 
-def correct(module: Module, points: Any, labels: Any, batch_size: int = 4096) -> Any:
-    """Whether each point gets its label, (rows,) of bool."""
+def correct(
+    module: Module, points: Array, labels: Array, batch_size: int = 4096
+) -> NDArray[np.bool_]:
+    """Whether each point gets its label, (rows,) of bool.
+
+    Parameters
+    ----------
+    module, points, labels
+        A torch module, points (rows, …) and classes (rows,).
+    batch_size
+        Rows per call of the module.
+    """
     import torch
 
     points, labels = placed_on(points, module), torch.as_tensor(labels)
     parts = [
-        decided(module, points[begin : begin + batch_size]).cpu()
-        for begin in range(0, len(points), batch_size)
+        decided(module, points[start : start + batch_size]).cpu()
+        for start in range(0, len(points), batch_size)
     ]
-    return (torch.cat(parts) == labels.cpu()).numpy()
+    hits: NDArray[np.bool_] = (torch.cat(parts) == labels.cpu()).numpy()
+    return hits
 
 
-def accuracy(module: Module, points: Any, labels: Any) -> Rate:
-    """The share of points that get their label, with its interval."""
+def accuracy(module: Module, points: Array, labels: Array) -> Rate:
+    """The share of points that get their label, with its interval.
+
+    Parameters
+    ----------
+    module, points, labels
+        A torch module, points (rows, …) and classes (rows,).
+    """
     hits = correct(module, points, labels)
     return Rate.of(int(hits.sum()), len(hits))
 
 
 def robust_accuracy(
     module: Module,
-    points: Any,
-    labels: Any,
-    attack: Callable[[Any, Any, Any], Any],
+    points: Array,
+    labels: Array,
+    attack: Callable[[Module, Array, Array], Array],
 ) -> Rate:
-    """The share of points that get their label before and after an attack."""
+    """The share of points that get their label before and after an attack.
+
+    Parameters
+    ----------
+    module, points, labels
+        A torch module, points (rows, …) and classes (rows,).
+    attack
+        An `Attack`, or any function from these three to the points moved.
+    """
     clean = correct(module, points, labels)
-    kept = clean & correct(module, attack(module, points, labels), labels)
-    return Rate.of(int(kept.sum()), len(kept))
+    robust = clean & correct(module, attack(module, points, labels), labels)
+    return Rate.of(int(robust.sum()), len(robust))
 
 
 def attack_distance(
     module: Module,
-    points: Any,
-    labels: Any,
+    points: Array,
+    labels: Array,
     attack: Attack | None = None,
     *,
     upper: float,
     rounds: int = 10,
-) -> Any:
+) -> Floats:
     """The smallest radius at which an attack changes each label, (rows,); inf beyond `upper`.
 
-    Halves the interval of radii for each point on its own. No attack is perfect, so the true
-    distance is at most this.
+    Parameters
+    ----------
+    module, points, labels
+        A torch module, points (rows, …) and classes (rows,).
+    attack
+        PGD as `Attack` does it by default.
+    upper
+        The largest radius that is tried.
+    rounds
+        How often the interval of radii is halved, for each point on its own.
+
+    Notes
+    -----
+    No attack is perfect, so the true distance is at most this.
     """
     import torch
 
-    chosen = attack or Attack(0.0)
+    pgd = attack or Attack(0.0)
     points, labels = placed_on(points, module), torch.as_tensor(labels)
+    # Bisection: every label is kept at `low`, as far as known, and lost at `high`.
     low = np.zeros(len(points))
     high = np.full(len(points), float(upper))
-    broken = ~correct(module, chosen.within(upper)(module, points, labels), labels)
+    broken = ~correct(module, pgd.within(upper)(module, points, labels), labels)
     for turn in range(rounds):
         middle = (low + high) / 2
-        moved = chosen.within(torch.from_numpy(middle))(module, points, labels, turn=turn + 1)
-        fell = ~correct(module, moved, labels)
-        high, low = np.where(fell, middle, high), np.where(fell, low, middle)
-        broken |= fell
-    return np.where(broken, high, np.inf)
+        moved = pgd.within(torch.from_numpy(middle))(module, points, labels, turn=turn + 1)
+        lost = ~correct(module, moved, labels)
+        high, low = np.where(lost, middle, high), np.where(lost, low, middle)
+        broken |= lost
+    return cast(Floats, np.where(broken, high, np.inf))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from torch.nn import Module
@@ -12,10 +12,19 @@ __all__ = ["lenet5", "stacked"]
 
 
 def lenet5(seed: int = 0, patches: bool = False) -> Module:
-    """LeNet-5 for 28 × 28 grey images (rows, 1, 28, 28), with ReLU and maxima: 61,706 weights.
+    """LeNet-5 for 28 × 28 grey images (rows, 1, 28, 28), with ReLU and max pooling: 61,706 weights.
 
-    `patches` computes the same convolutions as products of matrices, which many networks at
-    once (`stacked`) can be faster with.
+    Parameters
+    ----------
+    seed
+        Of the weights.
+    patches
+        Compute the same convolutions as products of matrices, which many networks at once
+        (`stacked`) can be faster with.
+
+    References
+    ----------
+    LeCun et al., 1998.
     """
     import torch
     from torch import nn
@@ -40,7 +49,7 @@ def lenet5(seed: int = 0, patches: bool = False) -> Module:
 
 
 def _patched() -> Callable[..., Module]:
-    """A convolution of one stride as a product of matrices."""
+    """A convolution of stride 1 as a product of matrices (im2col)."""
     import torch
     from torch import nn
 
@@ -52,10 +61,11 @@ def _patched() -> Callable[..., Module]:
                 for side, size in zip(input.shape[-2:], self.kernel_size, strict=True)
             )
             columns = nn.functional.unfold(input, self.kernel_size, padding=padding)
-            made: torch.Tensor = self.weight.flatten(1) @ columns
+            # (channels out, patch) @ (rows, patch, positions)
+            product: torch.Tensor = self.weight.flatten(1) @ columns
             if self.bias is not None:
-                made = made + self.bias[:, None]
-            return made.reshape((*made.shape[:-1], height, width))
+                product = product + self.bias[:, None]
+            return product.reshape((*product.shape[:-1], height, width))
 
     return Patched
 
@@ -63,8 +73,16 @@ def _patched() -> Callable[..., Module]:
 def stacked(modules: Sequence[Module]) -> Module:
     """Networks of one shape as one module, which does the work of all in the same few kernels.
 
-    It takes points (networks · rows, …), the first network's rows first, and answers in the same
-    order. `copies` is how many there are, `separate()` gives them back.
+    Parameters
+    ----------
+    modules
+        The networks.
+
+    Returns
+    -------
+    Module
+        It takes points (networks · rows, …), the first network's rows first, and answers in the
+        same order. `copies` is how many there are, `separate()` gives them back.
     """
     import copy
 
@@ -72,6 +90,7 @@ def stacked(modules: Sequence[Module]) -> Module:
     from torch import nn
     from torch.func import functional_call, stack_module_state
 
+    # The architecture alone: weights are handed in at every call.
     like = copy.deepcopy(modules[0]).to("meta")
 
     class Stack(nn.Module):
@@ -84,23 +103,24 @@ def stacked(modules: Sequence[Module]) -> Module:
             self.held = nn.ParameterList([weight.detach().clone() for weight in weights.values()])
 
         def forward(self, points: torch.Tensor) -> torch.Tensor:
-            each = points.reshape((self.copies, -1, *points.shape[1:]))
+            batches = points.reshape((self.copies, -1, *points.shape[1:]))
 
-            def one(weights: dict[str, Any], rows: torch.Tensor) -> Any:
-                return functional_call(like, weights, (rows,))
+            def call_one(weights: dict[str, torch.Tensor], rows: torch.Tensor) -> torch.Tensor:
+                outputs: torch.Tensor = functional_call(like, weights, (rows,))
+                return outputs
 
             weights = dict(zip(self.names, self.held, strict=True))
-            answers: torch.Tensor = torch.vmap(one)(weights, each)
-            return answers.flatten(0, 1)
+            outputs: torch.Tensor = torch.vmap(call_one)(weights, batches)
+            return outputs.flatten(0, 1)
 
         def separate(self) -> list[Module]:
             """The networks, each on its own, with the weights they have now."""
-            made = []
-            for at, module in enumerate(modules):
+            singles = []
+            for number, module in enumerate(modules):
                 single = copy.deepcopy(module).to(self.held[0].device)
-                for weight, every in zip(single.parameters(), self.held, strict=True):
-                    weight.data.copy_(every.data[at])
-                made.append(single)
-            return made
+                for weight, stack in zip(single.parameters(), self.held, strict=True):
+                    weight.data.copy_(stack.data[number])
+                singles.append(single)
+            return singles
 
     return Stack()

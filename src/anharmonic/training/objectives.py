@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from anharmonic._core.protocols import Floats
+from anharmonic._core.protocols import Array, Floats, Integers
 from anharmonic.models.torch import scores_in
+from anharmonic.scores import Scores
 from anharmonic.training.attacks import Attack, decided
 
 if TYPE_CHECKING:
@@ -19,11 +21,21 @@ __all__ = ["Adversarial", "Batch", "Objective", "plain", "spade_radii"]
 
 
 class Batch(NamedTuple):
-    """Points (rows, …) and labels (rows,), their row numbers in the data, and the step's number."""
+    """What a training step sees.
+
+    Parameters
+    ----------
+    points, labels
+        Points (rows, …) and class numbers (rows,).
+    rows
+        Their row numbers in the data, (rows,).
+    step
+        The step's number, from 0.
+    """
 
     points: Tensor
     labels: Tensor
-    rows: Any
+    rows: Integers
     step: int
 
 
@@ -34,15 +46,34 @@ class Objective(Protocol):
 
 
 def plain(module: Module, batch: Batch) -> Tensor:
-    """Cross entropy of the points as they are."""
+    """Cross entropy of the points as they are, (rows,).
+
+    Parameters
+    ----------
+    module, batch
+        A torch module, and the rows of a step.
+    """
     from torch.nn.functional import cross_entropy
 
     return cross_entropy(scores_in(module(batch.points)), batch.labels, reduction="none")
 
 
-def spade_radii(scores: Any, small: float, large: float, share: float = 0.75) -> Floats:
+def spade_radii(
+    scores: Scores | ArrayLike, small: float, large: float, share: float = 0.75
+) -> Floats:
     """A radius for each row: `large` for the share with the largest node scores, else `small`.
 
+    Parameters
+    ----------
+    scores
+        Node scores of `spade`, or an array (rows,).
+    small, large
+        The two radii.
+    share
+        Of the rows that get the large one.
+
+    Examples
+    --------
     >>> spade_radii([3.0, 1.0, 2.0, 0.0], small=0.2, large=0.4, share=0.5).tolist()
     [0.4, 0.2, 0.4, 0.2]
     """
@@ -56,17 +87,28 @@ def spade_radii(scores: Any, small: float, large: float, share: float = 0.75) ->
 
 @dataclass(frozen=True)
 class Adversarial:
-    """Cross entropy of the points after an attack (Madry et al., 2018).
+    """Cross entropy of the points after an attack.
 
-    - `radii`: one for each row of the data (rows,), or for each stacked network and row
-      (networks, rows), or None for the attack's own. `spade_radii` makes them from node scores.
-    - `warm`: steps over which radii grow from 0 to their size; a large ball from the first step
-      on can teach a small network one answer for everything.
-    - `spare_misclassified`: rows the module gets wrong already are not attacked.
+    Parameters
+    ----------
+    attack
+        What moves the points.
+    radii
+        One for each row of the data (rows,), or for each stacked network and row (networks,
+        rows), or None for the attack's own. `spade_radii` makes them from node scores.
+    warm
+        Steps over which radii grow from 0 to their size; a large ball from the first step on can
+        teach a small network one answer for everything.
+    spare_misclassified
+        Rows the module gets wrong already are not attacked.
+
+    References
+    ----------
+    Madry et al., 2018.
     """
 
     attack: Attack
-    radii: Any = None
+    radii: ArrayLike | None = None
     warm: int = 0
     spare_misclassified: bool = False
 
@@ -84,10 +126,13 @@ class Adversarial:
         moved = attack(module, batch.points, batch.labels, np.asarray(batch.rows), batch.step + 1)
         return plain(module, batch._replace(points=moved.detach()))
 
-    def _radii(self, batch: Batch) -> Any:
+    def _radii(self, batch: Batch) -> Array:
+        """The radii of a batch's rows, (rows,), or the attack's own."""
         if self.radii is None:
             return self.attack.radius
-        every = np.asarray(self.radii)
-        if every.ndim == 1:
-            return every[batch.rows]
-        return every[np.arange(len(batch.rows)) * len(every) // len(batch.rows), batch.rows]
+        radii = np.asarray(self.radii)
+        if radii.ndim == 1:
+            return radii[batch.rows]
+        # The first network's rows come first.
+        network = np.arange(len(batch.rows)) * len(radii) // len(batch.rows)
+        return radii[network, batch.rows]

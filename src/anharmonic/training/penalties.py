@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from anharmonic._core.protocols import Draw
+from anharmonic._core.protocols import Array, Draw
 from anharmonic._core.randomness import signs
 from anharmonic.errors import SettingsError
 from anharmonic.models.torch import placed_on, scores_in
@@ -22,26 +23,45 @@ __all__ = ["Penalised", "gamma_penalty"]
 
 def gamma_penalty(
     module: Module,
-    points: Any,
+    points: Array,
     radius: float,
     *,
     pairs: int = 1,
     bounds: tuple[float, float] | None = None,
     seed: int = 0,
-    rows: Any = None,
+    rows: Array | None = None,
     unbiased: bool = False,
 ) -> Tensor:
     """Squared deviation of every row's outputs from their mean over a few neighbours, (rows,).
 
-    Add `weight * gamma_penalty(module, points, radius).mean()` to any loss. Directions are dense,
-    of length `radius`, in `pairs` ± pairs (`2 * pairs` points per row), so slopes cancel and only
-    bends cost. Give another `seed` at each step. A row's directions depend on (seed, row) alone.
+    Add `weight * gamma_penalty(module, points, radius).mean()` to any loss.
 
+    Parameters
+    ----------
+    module, points
+        A torch module, and points (rows, …).
+    radius
+        The length of the directions, which are dense.
+    pairs
+        How many ± pairs (`2 * pairs` points per row): slopes cancel and only bends cost.
+    bounds
+        (low, high) that neighbours are kept within, of a pair both sides alike.
+    seed
+        Give another one at each step. A row's directions depend on (seed, row) alone.
+    rows
+        The points' own numbers, (rows,).
+    unbiased
+        A penalty on gamma itself; see the notes.
+
+    Notes
+    -----
     With one pair it is a penalty on curvature: its expectation is gamma² plus the variance of
     the bend among directions, two or three times gamma² for small networks, and a harmonic saddle
     x₀·x₁ costs too. `unbiased=True` is a penalty on gamma itself: the mean product of different
     pairs (at least 2), whose expectation is gamma² and which may be below 0.
 
+    Examples
+    --------
     >>> import torch
     >>> line = torch.nn.Linear(4, 3)
     >>> gamma_penalty(line, torch.rand(5, 4), 0.5).max().item() < 1e-9
@@ -58,7 +78,7 @@ def _around(
     pairs: int,
     bounds: tuple[float, float] | None,
     seed: int,
-    rows: Any,
+    rows: Array | None,
     unbiased: bool,
 ) -> tuple[Tensor, Tensor]:
     """Outputs (rows, columns) and squared deviations (rows,), from one forward pass."""
@@ -69,27 +89,29 @@ def _around(
     if unbiased and pairs < 2:
         raise SettingsError("unbiased=True multiplies different pairs: give pairs=2 or more")
     flat = points.detach().flatten(1)
-    many, width = flat.shape
-    numbers = np.arange(many) if rows is None else np.asarray(rows, dtype=np.int64)
-    draw = Draw(seed, numbers, np.zeros(many, dtype=np.int64), flat)
+    count, width = flat.shape
+    numbers = np.arange(count) if rows is None else np.asarray(rows, dtype=np.int64)
+    draw = Draw(seed, numbers, np.zeros(count, dtype=np.int64), flat)
     index = torch.arange(pairs, device=flat.device)
+    # Rademacher directions: every coordinate ±radius/√n, so that each has the length `radius`.
     steps = signs(draw, index, width) * (radius / width**0.5)
-    steps = steps.reshape(many, pairs, *points.shape[1:])
-    here = points[:, None]
+    steps = steps.reshape(count, pairs, *points.shape[1:])
+    centres = points[:, None]
     if bounds is not None:
         # A pair cut on one side alone would cost a slope.
-        room = torch.minimum(here - bounds[0], bounds[1] - here).detach().clamp(min=0)
-        steps = torch.clamp(steps, -room, room)
-    moved = torch.cat((here, here + steps, here - steps), dim=1)
+        longest = torch.minimum(centres - bounds[0], bounds[1] - centres).detach().clamp(min=0)
+        steps = torch.clamp(steps, -longest, longest)
+    moved = torch.cat((centres, centres + steps, centres - steps), dim=1)
     # Each stacked network's rows stay together, with their neighbours beside them.
-    outputs = scores_in(module(moved.flatten(0, 1))).reshape(many, 1 + 2 * pairs, -1)
-    beside = (outputs[:, 1 : 1 + pairs] + outputs[:, 1 + pairs :]) / 2
-    deviations = outputs[:, :1] - beside
+    outputs = scores_in(module(moved.flatten(0, 1))).reshape(count, 1 + 2 * pairs, -1)
+    pair_means = (outputs[:, 1 : 1 + pairs] + outputs[:, 1 + pairs :]) / 2
+    # f(x) − (f(x+u) + f(x−u))/2 of each pair: (rows, pairs, columns).
+    deviations = outputs[:, :1] - pair_means
     square = deviations.mean(dim=1).square().sum(dim=-1)
     if unbiased:
         # |mean|² less its diagonal: what is left are products of two different pairs.
-        each = deviations.square().sum(dim=-1).mean(dim=1)
-        square = (pairs * square - each) / (pairs - 1)
+        diagonal = deviations.square().sum(dim=-1).mean(dim=1)
+        square = (pairs * square - diagonal) / (pairs - 1)
     return outputs[:, 0], square
 
 
@@ -97,11 +119,16 @@ def _around(
 class Penalised:
     """Cross entropy, and `weight` times `gamma_penalty` at each point.
 
-    `weight` is a number, or one for each stacked network.
+    Parameters
+    ----------
+    radius, pairs, bounds, seed, unbiased
+        As in `gamma_penalty`; the seed changes with every step.
+    weight
+        A number, or one for each stacked network.
     """
 
     radius: float
-    weight: Any = 1.0
+    weight: ArrayLike = 1.0
     pairs: int = 1
     bounds: tuple[float, float] | None = None
     seed: int = 0
@@ -111,6 +138,7 @@ class Penalised:
         import torch
         from torch.nn.functional import cross_entropy
 
+        # Steps are far apart among the seeds, so that no two share a stream.
         seed = self.seed + ((batch.step + 1) << 32)
         outputs, squares = _around(
             module,

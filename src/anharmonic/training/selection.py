@@ -2,48 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Literal, Unpack
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from anharmonic._core.randomness import generator
 from anharmonic._core.streams import TrainingStream
 from anharmonic.errors import SettingsError
 from anharmonic.measures.gamma.measure import gamma
-from anharmonic.regions import as_region
+from anharmonic.measures.setup.settling import SetupArguments, setup_arguments_in, takes_setup
+from anharmonic.regions import Region, as_region
 
 __all__ = ["GammaScorer", "gamma_scorer", "steadiest_within_one_error"]
 
 
 @dataclass(frozen=True)
 class GammaScorer:
-    """Less the mean gamma of an estimator at the points it is scored on: larger is better."""
+    """Less the mean gamma of an estimator at the points it is scored on: larger is better.
 
-    radius: Any = "auto"
-    output: Any = None
-    scale: Any = "auto"
-    reference: Any = None
+    Parameters
+    ----------
+    radius, output, scale, reference, seed, moving, bounds, batch_size
+        As in `gamma`.
+    count
+        How many points are measured.
+    """
+
+    radius: float | Literal["auto"] = "auto"
+    output: object = None
+    scale: ArrayLike | Literal["auto"] | None = "auto"
+    reference: object = None
     count: int = 200
     seed: int = 0
+    moving: Sequence[str | int] | None = None
+    bounds: object = None
+    batch_size: int | None = None
 
-    def __call__(self, estimator: Any, points: Any, labels: Any = None) -> float:
-        """What scikit-learn asks a scorer for; labels are not looked at."""
-        measured = gamma(
-            estimator,
-            _some(points, self.count, self.seed),
-            radius=self.radius,
-            output=self.output,
-            scale=self.scale,
-            reference=self.reference,
-            seed=self.seed,
-            ball="auto pairs",
-        )
-        return -measured.mean
+    def __call__(self, estimator: object, points: object, labels: object = None) -> float:
+        """What scikit-learn calls a scorer with; labels are not looked at."""
+        sample = _sample(points, self.count, self.seed)
+        scores = gamma(estimator, sample, ball="auto pairs", **setup_arguments_in(self))
+        return -scores.mean
 
 
-def _some(points: Any, count: int, seed: int) -> Any:
+def _sample(points: object, count: int, seed: int) -> Region:
     """A random sample of the rows of an array or a table, in their own order."""
     region = as_region(points)
     if len(region) <= count:
@@ -55,32 +60,37 @@ def _some(points: Any, count: int, seed: int) -> Any:
     )
 
 
-def gamma_scorer(
-    *,
-    radius: Any = "auto",
-    output: Any = None,
-    scale: Any = "auto",
-    reference: Any = None,
-    count: int = 200,
-    seed: int = 0,
-) -> GammaScorer:
+@takes_setup
+def gamma_scorer(*, count: int = 200, **setup: Unpack[SetupArguments]) -> GammaScorer:
     """A scorer for `GridSearchCV`, `cross_validate` and the like, from `gamma`'s arguments.
 
-    Give `reference`, the data the estimators train on, so that radius and scale are the same in
-    every fold. `count` points of a fold are measured, drawn by the `seed`: folds may be sorted.
+    Parameters
+    ----------
+    count
+        How many points of a fold are measured, drawn by the `seed`: folds may be sorted.
+    radius, scale, reference, moving, bounds, output, batch_size, seed
+        As in `gamma`. Give `reference`, the data the estimators train on, so that radius and
+        scale are the same in every fold.
     """
-    return GammaScorer(radius, output, scale, reference, count, seed)
+    return GammaScorer(count=count, **setup)
 
 
 def steadiest_within_one_error(
     score: str = "score", gamma: str = "gamma"
-) -> Callable[[Mapping[str, Any]], int]:
-    """A rule for `refit=`: of the candidates within one standard error of the best, the smallest
-    gamma.
+) -> Callable[[Mapping[str, ArrayLike]], int]:
+    """A rule for `refit=`: the smallest gamma within one standard error of the best score.
 
-    `score` and `gamma` are names in the search's `scoring`. Breiman's one standard error rule, with
-    gamma in place of simplicity.
+    Parameters
+    ----------
+    score, gamma
+        Names in the search's `scoring`.
 
+    Notes
+    -----
+    Breiman's one standard error rule, with gamma in place of simplicity.
+
+    Examples
+    --------
     >>> results = {
     ...     "mean_test_score": np.array([0.90, 0.89, 0.70]),
     ...     "split0_test_score": np.array([0.88, 0.87, 0.70]),
@@ -91,7 +101,7 @@ def steadiest_within_one_error(
     1
     """
 
-    def chosen(results: Mapping[str, Any]) -> int:
+    def best_index(results: Mapping[str, ArrayLike]) -> int:
         missing = [f"mean_test_{name}" for name in (score, gamma)]
         missing = [name for name in missing if name not in results]
         if missing:
@@ -101,7 +111,7 @@ def steadiest_within_one_error(
             )
         splits = np.stack(
             [
-                values
+                np.asarray(values)
                 for name, values in results.items()
                 if name.startswith("split") and name.endswith(f"_test_{score}")
             ]
@@ -109,8 +119,9 @@ def steadiest_within_one_error(
         means = np.asarray(results[f"mean_test_{score}"])
         best = int(np.nanargmax(means))
         error = splits[:, best].std(ddof=1) / np.sqrt(len(splits)) if len(splits) > 1 else 0.0
-        near = means >= means[best] - error
-        steady = np.where(near, np.asarray(results[f"mean_test_{gamma}"]), -np.inf)
-        return int(np.nanargmax(steady))
+        within_error = means >= means[best] - error
+        # Scorers give less gamma: the largest is the steadiest.
+        steadiness = np.where(within_error, np.asarray(results[f"mean_test_{gamma}"]), -np.inf)
+        return int(np.nanargmax(steadiness))
 
-    return chosen
+    return best_index

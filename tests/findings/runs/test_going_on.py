@@ -17,7 +17,7 @@ from anharmonic._core import checkpoints
 from anharmonic.errors import InputError, MeasurementStopped, SettingsError
 from anharmonic.measures.gamma import measure as meanvalue
 from anharmonic.measures.gamma.accumulator import Accumulator
-from anharmonic.measures.setup.sphere import Changes, TaskResult
+from anharmonic.measures.gamma.deviation import Changes, TaskResult
 
 POINTS = np.random.default_rng(0).normal(size=(300, 4))
 WEIGHTS = np.random.default_rng(1).normal(size=(4, 3))

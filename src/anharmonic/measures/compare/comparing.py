@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, TypedDict, Unpack
+from typing import Literal, Unpack
 
 import numpy as np
 
@@ -16,9 +16,15 @@ from anharmonic._core.streams import Stream
 from anharmonic.errors import SettingsError
 from anharmonic.measures.compare.result import Comparison
 from anharmonic.measures.gamma.measure import gamma
-from anharmonic.measures.setup.scale import radius_of, read_columns, scaled
+from anharmonic.measures.setup.scale import read_columns
+from anharmonic.measures.setup.settling import (
+    DEFAULTS,
+    SetupArguments,
+    settle_points,
+    takes_arguments_of,
+)
 from anharmonic.models import as_model
-from anharmonic.regions import Region, as_region
+from anharmonic.regions import Region
 from anharmonic.scores import Scores
 
 __all__ = ["GammaArguments", "Measure", "compare"]
@@ -27,34 +33,27 @@ Measure = Callable[..., Scores]
 """From a model and points, with radius=, scale= and seed=, to scores."""
 
 
-class GammaArguments(TypedDict, total=False):
-    """Arguments of `gamma` that are the same for every model and handed on as they are."""
+class GammaArguments(SetupArguments, total=False):
+    """Arguments of `gamma` that are the same for every model."""
 
     directions: int | None
     rotations: int
-    output: Any
     reduction: Reduction | None
-    bounds: Any
     budget: int | None
     tolerance: float | None
     noise: Literal["include", "refuse", "ignore"]
-    batch_size: int | None
     map: Map
 
 
+@takes_arguments_of(gamma, GammaArguments)
 def compare(
-    models: Mapping[str, Any],
-    points: Any,
+    models: Mapping[str, object],
+    points: object,
     *,
     region: Literal["auto", "points"] = "auto",
-    radius: float | str = "auto",
     ball: str = "auto pairs",
-    scale: Any = "auto",
-    reference: Any = None,
-    moving: Sequence[str | int] | None = None,
     level: float = 0.95,
     equivalence: float = 0.10,
-    seed: int = 0,
     measure: Measure = gamma,
     checkpoint: PathLike | None = None,
     resume: PathLike | None = None,
@@ -63,33 +62,50 @@ def compare(
 ) -> Comparison:
     """Gamma of several models on the same points with the same directions.
 
-    `models` maps names to anything `as_model` takes; further arguments are `gamma`'s. The
-    radius, the scale and what moves (all that any of the models reads, unless `moving` says) are
-    settled once, and the ball does not ask the models, so that all get the same one. Costs what
-    as many single runs cost.
+    Parameters
+    ----------
+    models
+        Names, and anything `as_model` takes.
+    points
+        Rows, a DataFrame or a `regions.Region`.
+    region : "auto" or "points"
+        "auto" measures at the reference points too, as many as there are points, and ranks each
+        model by the larger of its two means: give new points and, as `reference`, the points the
+        models were trained on. "points" leaves the reference to scale and radius.
+    ball
+        As in `gamma`, but not "auto": the ball must not depend on the model, so that all get the
+        same one. It is gamma's alone.
+    level
+        A difference is real where it stands clear of noise and chance at this level, all pairs
+        taken together.
+    equivalence
+        Two models are the same where neither mean can be more than this share above the other.
+    measure
+        `gamma`, `clever`, one of `baselines`, or any of them with arguments of its own filled in
+        (`functools.partial`).
+    checkpoint, resume
+        A folder to keep each model's scores in, every few seconds; `resume=` that folder goes on
+        where a run was stopped.
+    progress
+        True shows one bar for all models.
+    arguments
+        As in `gamma`. The radius, the scale and what moves (all that any of the models reads,
+        unless `moving` says) are settled once.
 
-    `region="auto"` measures at the reference points too, as many as there are points, and ranks
-    each model by the larger of its two means: give new points and, as `reference`, the points
-    the models were trained on. "points" leaves the reference to scale and radius.
+    Notes
+    -----
+    Costs what as many single runs cost.
 
-    A difference is real where it stands clear of noise and chance at `level`, all pairs taken
-    together; two models are the same within `equivalence` where neither mean can be more than
-    that share above the other.
-
-    `measure` is `gamma`, `clever`, one of `baselines`, or any of them with arguments of its own
-    filled in (`functools.partial`); the ball is gamma's alone.
-
-    `checkpoint` is a folder to keep each model's scores in, every few seconds; `resume=` that
-    folder goes on where a run was stopped. `progress=True` shows one bar for all models.
-
+    Examples
+    --------
     >>> import numpy as np
     >>> points = np.random.default_rng(0).normal(size=(200, 3))
     >>> wavy = {"slow": lambda x: np.sin(x[:, 0]), "fast": lambda x: np.sin(3 * x[:, 0])}
-    >>> found = compare(wavy, points, radius=0.3)
-    >>> found.ranking, found.differences[0].real
+    >>> comparison = compare(wavy, points, radius=0.3)
+    >>> comparison.ranking, comparison.differences[0].real
     (['slow', 'fast'], True)
     """
-    _checked(models, level, equivalence)
+    _check(models, level, equivalence)
     if ball == "auto":
         raise SettingsError(
             'ball="auto" could choose another ball for each model: give "auto pairs", '
@@ -97,32 +113,47 @@ def compare(
         )
     if region not in ("auto", "points"):
         raise SettingsError(f'region {region!r}: give "auto" or "points"')
-    asked = [as_model(model) for model in models.values()]
-    place, units, known = scaled(as_region(points, moving), scale, reference, asked)
-    reach, _ = radius_of(radius, known, units, seed)
-
-    given: dict[str, Any] = {**arguments, "ball": ball} if measure is gamma else {**arguments}
-    if measure is not gamma and (checkpoint is not None or resume is not None):
+    adapted = [as_model(model) for model in models.values()]
+    settled = settle_points(adapted, points, arguments)
+    seed = arguments.get("seed", DEFAULTS["seed"])
+    handed_on: dict[str, object] = {
+        # Settled already: a region knows what moves, and radius and scale are numbers now.
+        **{name: value for name, value in arguments.items() if name not in ("reference", "moving")},
+        "radius": settled.radius,
+        "scale": settled.units,
+        "seed": seed,
+    }
+    if measure is gamma:
+        handed_on["ball"] = ball
+    elif checkpoint is not None or resume is not None:
         raise SettingsError("checkpoint= and resume= are gamma's: leave them out with measure=")
     folder = Folder(checkpoint, resume)
-    second = region == "auto" and reference is not None and _askable(known, place, asked)
+    at_reference = (
+        region == "auto"
+        and arguments.get("reference") is not None
+        and _measurable(settled.reference, settled.region, adapted)
+    )
 
-    def measured(where: Region, what: str) -> dict[str, Scores]:
-        found = {}
+    def measure_all(where: Region, place: str) -> dict[str, Scores]:
+        scores = {}
         for name, model in models.items():
-            own = given | folder.arguments(what, name)
-            if (tell := next(tells)) is not None:
-                own["progress"] = tell
-            found[name] = measure(model, where, radius=reach, scale=units, seed=seed, **own)
-        return found
+            own = handed_on | folder.arguments(place, name)
+            if (report_progress := next(reports)) is not None:
+                own["progress"] = report_progress
+            scores[name] = measure(model, where, **own)
+        return scores
 
-    with shown(progress) as tell_all:
-        tells = parts(tell_all, len(models) * (2 if second else 1))
-        familiar = measured(_some(known, len(place), seed), "reference") if second else {}
-        return Comparison(measured(place, "points"), level, familiar, equivalence)
+    with shown(progress) as report_all:
+        reports = parts(report_all, len(models) * (2 if at_reference else 1))
+        familiar: dict[str, Scores] = {}
+        if at_reference:
+            sample = _sample(settled.reference, len(settled.region), seed)
+            familiar = measure_all(sample, "reference")
+        return Comparison(measure_all(settled.region, "points"), level, familiar, equivalence)
 
 
-def _checked(models: Any, level: float, equivalence: float) -> None:
+def _check(models: object, level: float, equivalence: float) -> None:
+    """Refuse arguments that cannot be meant."""
     if not isinstance(models, Mapping):
         raise SettingsError(
             f"models came as {type(models).__name__}: give a dictionary of names and models, "
@@ -136,18 +167,20 @@ def _checked(models: Any, level: float, equivalence: float) -> None:
         raise SettingsError(f"equivalence is a share above 0, such as 0.10, got {equivalence}")
 
 
-def _askable(known: Region, place: Region, models: Sequence[Model]) -> bool:
+def _measurable(reference: Region, points: Region, models: Sequence[Model]) -> bool:
     """Whether reference data are whole rows for the models, and not the points themselves."""
-    read = read_columns(place, models)
+    read = read_columns(points, models)
     if read is None:
-        alike = set(known.names) == set(place.names) and known.shape == place.shape
+        whole = set(reference.names) == set(points.names) and reference.shape == points.shape
     else:
-        alike = read <= set(known.names)
-    same = len(known) == len(place) and bool((known.values == place.values).all())
-    return alike and not same
+        whole = read <= set(reference.names)
+    # Measured twice, the same points would only cost twice.
+    same = len(reference) == len(points) and bool((reference.values == points.values).all())
+    return whole and not same
 
 
-def _some(region: Region, count: int, seed: int) -> Region:
+def _sample(region: Region, count: int, seed: int) -> Region:
+    """So many rows at random, in their own order; all where there are no more."""
     if len(region) <= count:
         return region
     return region.rows(

@@ -1,4 +1,4 @@
-"""Two models' mean scores: really apart, the same within a tenth, or not told apart.
+"""Two models' mean scores: really different, the same within a tenth, or not told apart.
 
 Noise lifts a score, since the absolute value of noise is not zero, and it lifts the noisier
 model's more. So each score is bracketed: `values`, which noise can only lift on average, and a
@@ -10,7 +10,7 @@ tenth when neither's upper column reaches the other's lower one and a tenth more
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -42,19 +42,28 @@ class Bracket(NamedTuple):
     @property
     def mean(self) -> float:
         """Of the middle, over the points that have one."""
-        known = self.middle[np.isfinite(self.middle)]
-        return float(known.mean()) if len(known) else float("nan")
+        finite = self.middle[np.isfinite(self.middle)]
+        return float(finite.mean()) if len(finite) else float("nan")
 
 
 class Difference(NamedTuple):
     """How much larger one model's mean is than another's, over the same points.
 
-    - `estimate`: between the middles of both brackets, with its standard error.
-    - `interval`: holds the truth at the comparison's level, all pairs together; noise and
-      chance are both in it.
-    - `strength`: standard errors between 0 and the least that noise leaves of the difference.
-    - `same`: whether neither mean is more than `within` (a share) above the other, for sure.
-    - `why`: what keeps the two from being told apart, where they are not.
+    Parameters
+    ----------
+    larger, smaller
+        The models' names.
+    estimate
+        Between the middles of both brackets, with its standard error.
+    interval
+        Holds the truth at the comparison's level, all pairs together; noise and chance are both
+        in it.
+    strength
+        Standard errors between 0 and the least that noise leaves of the difference.
+    same, within
+        Whether neither mean is more than `within` (a share) above the other, for sure.
+    why
+        What keeps the two from being told apart, where they are not.
     """
 
     larger: str
@@ -82,12 +91,12 @@ class Difference(NamedTuple):
     def __str__(self) -> str:
         relation = ">" if self.real else "=" if self.same else "≈"
         low, high = self.interval
-        told = "" if self.verdict == "real" else f", {self.verdict}"
+        verdict = "" if self.verdict == "real" else f", {self.verdict}"
         why = f" ({self.why})" if self.why else ""
         apart = f"by {self.estimate} [{low:.3g}, {high:.3g}]"
-        return f"{self.larger} {relation} {self.smaller} {apart}{told}{why}"
+        return f"{self.larger} {relation} {self.smaller} {apart}{verdict}{why}"
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> dict[str, object]:
         """Everything as plain values."""
         return {
             "larger": self.larger,
@@ -113,6 +122,7 @@ def bracket(scores: Scores) -> Bracket:
     values, lowered = scores.values, scores.lowered
     if _never_drawn(scores.settings) or np.array_equal(lowered, values, equal_nan=True):
         return Bracket(values, values)
+    # gamma² less its unbiased estimate: the squared standard error of the mean of the turns.
     noise = values**2 - scores.squared
     low = _signed(scores, noise) if _on_a_line(scores) else lowered
     return Bracket(np.where(noise <= 0, values, low), values)
@@ -126,10 +136,11 @@ def _never_drawn(settings: Settings) -> bool:
 
 def _on_a_line(scores: Scores) -> bool:
     """Whether the deviations of all turns are multiples of one vector."""
-    known = scores.settings
+    settings = scores.settings
     columns = scores.signed.shape[1] if scores.signed.ndim == 2 else 1
-    free = columns - (known.kind == "probability" and columns > 1)
-    reduction = known.reduction
+    # Probabilities sum to 1, so their deviations sum to 0: one column fewer is free.
+    free = columns - (settings.kind == "probability" and columns > 1)
+    reduction = settings.reduction
     # Runs of language models keep the lengths of vectors, and call their reduction otherwise.
     return free == 1 and (reduction in ("norm", "predicted") or isinstance(reduction, int))
 
@@ -147,6 +158,7 @@ def _signed(scores: Scores, noise: Floats) -> Floats:
     # Parts of a run are pooled in `squared` without what lies between them; the error has it.
     noise = np.maximum(np.fmax(noise, scores.errors**2), 0.0)
     whole = noise + (turns - 1) * scores.values**2
+    # m/T, the share of turns whose sign may differ; beyond a half the others would decide.
     turned = np.minimum(turns * noise // np.where(whole > 0, whole, 1.0), turns // 2) / turns
     loss = np.sqrt(noise * (turns - 1) * turned * (1 - turned))
     return np.asarray((1 - 2 * turned) * scores.values - 2 * loss)
@@ -155,21 +167,21 @@ def _signed(scores: Scores, noise: Floats) -> Floats:
 class _Gap(NamedTuple):
     """A mean less another, and how far either side of its interval reaches."""
 
-    found: Estimate
+    estimate: Estimate
     reach: float
 
     @property
     def low(self) -> float:
-        return self.found.value - self.reach
+        return self.estimate.value - self.reach
 
     @property
     def high(self) -> float:
-        return self.found.value + self.reach
+        return self.estimate.value + self.reach
 
     @property
     def strength(self) -> float:
         """In standard errors; 0 where the first mean is not the larger."""
-        value, error = self.found
+        value, error = self.estimate
         return 0.0 if not value > 0 else value / error if error else float("inf")
 
 
@@ -184,22 +196,22 @@ def difference(
     if _top(models[0])[1].mean < _top(models[1])[1].mean:
         names, models = (names[1], names[0]), (models[1], models[0])
     one, two = models
-    # The ends choose among places, which gives chance as many tries.
+    # The ends choose among places, which gives chance as many tries: Bonferroni once more.
     level = 1 - (1 - level) / max(len(one), len(two))
     least = _at_least(one, two, level)
     (here, mine), (there, other) = _top(one), _top(two)
     middle = _gap(mine.middle, other.middle, here == there, level)
     reached = [_at_most(*pair, level, 1 + within) for pair in ((one, two), (two, one))]
-    found = Difference(
+    result = Difference(
         *names,
-        estimate=middle.found,
+        estimate=middle.estimate,
         interval=(least.low, _at_most(one, two, level)),
         strength=least.strength,
         same=_agree(one, two) or max(reached) < 0,
         within=within,
     )
-    settled = found.real or found.same
-    return found if settled else found._replace(why=_why(mine, other, middle.reach))
+    settled = result.real or result.same
+    return result if settled else result._replace(why=_why(mine, other, middle.reach))
 
 
 def _top(places: Places) -> tuple[str, Bracket]:
@@ -238,13 +250,15 @@ def _gap(one: Floats, other: Floats, paired: bool, level: float) -> _Gap:
         moments = Moments.of(gap[np.isfinite(gap)])
         if not moments.count:
             return unknown
-        found, count = Estimate(float(moments.mean), float(moments.error)), float(moments.count)
+        estimate = Estimate(float(moments.mean), float(moments.error))
+        count = float(moments.count)
     else:
-        parts = [Moments.of(each[np.isfinite(each)]) for each in (one, other)]
+        parts = [Moments.of(values[np.isfinite(values)]) for values in (one, other)]
         if min(part.count for part in parts) < 2:
             return unknown
-        found, count = welch(*parts)
-    return _Gap(found, float(half_widths(found.error, count, level)))
+        # Welch and Satterthwaite's degrees of freedom stand in for a count.
+        estimate, count = welch(*parts)
+    return _Gap(estimate, float(half_widths(estimate.error, count, level)))
 
 
 def _agree(one: Places, two: Places) -> bool:
@@ -259,11 +273,11 @@ def _agree(one: Places, two: Places) -> bool:
 
 def _why(one: Bracket, two: Bracket, reach: float) -> str:
     """What would have to be otherwise for two models to be told apart."""
-    if min(np.isfinite(each.high).sum() for each in (one, two)) < 2:
+    if min(np.isfinite(model.high).sum() for model in (one, two)) < 2:
         return ONE_POINT
     if not np.isfinite(reach):
         return ONE_TURN
     if not (one.high.any() or two.high.any()):
         return NOTHING
-    hidden = sum(float(np.nanmean(each.high - each.low)) for each in (one, two))
+    hidden = sum(float(np.nanmean(model.high - model.low)) for model in (one, two))
     return NOISE if hidden > 2 * reach else CHANCE

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -19,16 +19,33 @@ from anharmonic.scores import Scores
 __all__ = ["Comparison"]
 
 
+class _Overall(TypedDict):
+    """What a model counts with: its mean, the interval of that mean, and where it is."""
+
+    mean: float
+    error: float
+    low: float
+    high: float
+    noise_floor: float
+    at: str
+
+
 @dataclass(frozen=True, repr=False)
 class Comparison:
     """Scores of several models on the same points, and which of their differences are real.
 
-    Where the models were measured at reference points too, `at_reference` holds those scores,
-    and a model counts with the larger of its two means: some memorise in a way that shows only
-    at the points they were trained on, some only between them.
-
-    `differences` hold at `level`, all of them together; models are the same where neither mean
-    is more than `equivalence` (a share of the other) above the other.
+    Parameters
+    ----------
+    scores
+        By the models' names.
+    level
+        `differences` hold at this level, all of them together.
+    at_reference
+        Scores at reference points, where the models were measured there too. Then a model counts
+        with the larger of its two means: some memorise in a way that shows only at the points
+        they were trained on, some only between them.
+    equivalence
+        Models are the same where neither mean is more than this share above the other.
     """
 
     scores: dict[str, Scores]
@@ -38,10 +55,10 @@ class Comparison:
 
     def places(self, name: str) -> dict[str, Scores]:
         """A model's scores by where they were measured: "points" and perhaps "reference"."""
-        found = {"points": self.scores[name]}
+        places = {"points": self.scores[name]}
         if name in self.at_reference:
-            found["reference"] = self.at_reference[name]
-        return found
+            places["reference"] = self.at_reference[name]
+        return places
 
     @property
     def fragile(self) -> str:
@@ -51,8 +68,8 @@ class Comparison:
     def where(self, name: str) -> str:
         """Where a model looks the more fragile: by the larger mean, of gamma."""
         places = self.places(name)
-        end = min if self.fragile == "small" else max
-        return end(places, key=lambda place: places[place].mean)
+        most_fragile = min if self.fragile == "small" else max
+        return most_fragile(places, key=lambda place: places[place].mean)
 
     largest = where
     """Its name in 0.1.0."""
@@ -79,6 +96,7 @@ class Comparison:
         """Every pair, paired point by point; Bonferroni's correction for their number."""
         by_mean = sorted(self.ranking, key=lambda name: -self.overall(name).value)
         pairs = list(combinations(by_mean, 2))
+        # Bonferroni: k intervals at 1 − α/k hold all together with probability 1 − α.
         level = 1 - (1 - self.level) / max(1, len(pairs))
         brackets = {
             name: {place: bracket(scores) for place, scores in self.places(name).items()}
@@ -107,18 +125,18 @@ class Comparison:
         end = "smaller" if self.fragile == "small" else "larger"
         return f"each by the {end} of its means at the points and at the reference"
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> dict[str, object]:
         """Everything but single points as plain values; NaN where a number is not known."""
         return {
             "ranking": self.ranking,
             "overall": {name: self._overall(name) for name in self.ranking},
             "queries": self.queries,
             "models": {name: scores.summary() for name, scores in self.scores.items()},
-            "at_reference": {name: each.summary() for name, each in self.at_reference.items()},
-            "differences": [each.summary() for each in self.differences],
+            "at_reference": {name: scores.summary() for name, scores in self.at_reference.items()},
+            "differences": [pair.summary() for pair in self.differences],
         }
 
-    def _overall(self, name: str) -> dict[str, Any]:
+    def _overall(self, name: str) -> _Overall:
         """What a model counts with: its mean, where that is, and the interval of that mean."""
         scores = self.counted(name)
         low, high = scores.interval(self.level)
@@ -135,9 +153,10 @@ class Comparison:
         """One row per model, the least fragile first: what it counts with, and every mean."""
         rows = []
         for name in self.ranking:
-            means = {f"at_{place}": each.mean for place, each in self.places(name).items()}
-            cost = sum(each.queries for each in self.places(name).values())
-            rows.append({"model": name, **self._overall(name), **means, "queries": cost})
+            places = self.places(name)
+            means = {f"at_{place}": scores.mean for place, scores in places.items()}
+            queries = sum(scores.queries for scores in places.values())
+            rows.append({"model": name, **self._overall(name), **means, "queries": queries})
         columns = {key: [row[key] for row in rows] for key in rows[0]}
         return tables.frame(tables.arrow(columns, {"holds": "comparison"}), backend)
 
@@ -146,14 +165,14 @@ class Comparison:
         rows = [
             f"  {name:{width}}  {self.overall(name)}" + self._where(name) for name in self.ranking
         ]
-        noted = [f"  {each}" for each in self.differences if each.verdict != "real"]
-        return "\n".join([f"<{self._heading}", *rows, *noted]) + ">"
+        unclear = [f"  {pair}" for pair in self.differences if pair.verdict != "real"]
+        return "\n".join([f"<{self._heading}", *rows, *unclear]) + ">"
 
     @property
     def _heading(self) -> str:
-        many = "1 model" if len(self.scores) == 1 else f"{len(self.scores)} models"
-        what = f"{self.metric} of {many}{remark(self.settings)}"
-        return ", ".join(each for each in (what, self.counting) if each)
+        models = "1 model" if len(self.scores) == 1 else f"{len(self.scores)} models"
+        title = f"{self.metric} of {models}{remark(self.settings)}"
+        return ", ".join(part for part in (title, self.counting) if part)
 
     @property
     def settings(self) -> Settings:
@@ -168,8 +187,8 @@ class Comparison:
             f"<tr><td>{html.escape(name)}</td><td>{self.overall(name)}{self._where(name)}</td></tr>"
             for name in self.ranking
         )
-        found = "".join(f"<li>{html.escape(str(each))}</li>" for each in self.differences)
+        items = "".join(f"<li>{html.escape(str(pair))}</li>" for pair in self.differences)
         heading = f"<tr><th>model</th><th>{html.escape(self.metric)}</th></tr>"
         caption = f"<caption>{html.escape(self._heading)}</caption>"
         about = html.escape(remark(self.settings, always=True))
-        return f"<table>{caption}{heading}{rows}</table><p>{about}</p><ul>{found}</ul>"
+        return f"<table>{caption}{heading}{rows}</table><p>{about}</p><ul>{items}</ul>"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Unpack
+from typing import Unpack, cast
 
 import numpy as np
 
@@ -17,18 +17,30 @@ from anharmonic._core.protocols import Floats
 from anharmonic.errors import SettingsError
 from anharmonic.measures.compare.comparing import GammaArguments, compare
 from anharmonic.measures.compare.result import Comparison
-from anharmonic.measures.setup.scale import nearest_distance, scaled
+from anharmonic.measures.gamma.measure import gamma
+from anharmonic.measures.setup.scale import nearest_distance
+from anharmonic.measures.setup.settling import DEFAULTS, settle_points, takes_arguments_of
 from anharmonic.models import as_model
-from anharmonic.regions import as_region
 
 __all__ = ["Sweep", "sweep"]
 
 FRACTIONS = (0.0625, 0.125, 0.25, 0.5, 1.0, 2.0)
+"""Of the median distance between nearest neighbours: the radii that are swept by default."""
+SETTLED = ("reference", "moving", "scale")
+"""Arguments that are settled once, for all radii."""
 
 
 @dataclass(frozen=True, repr=False)
 class Sweep:
-    """Gamma against the radius, for one model or several."""
+    """Gamma against the radius, for one model or several.
+
+    Parameters
+    ----------
+    radii
+        From the smallest on, in scaled units.
+    comparisons
+        One for each radius.
+    """
 
     radii: tuple[float, ...]
     comparisons: tuple[Comparison, ...]
@@ -39,12 +51,15 @@ class Sweep:
 
     def means(self, name: str) -> tuple[Floats, Floats]:
         """A model's mean at every radius, and its errors."""
-        scores = [each.scores[name] for each in self.comparisons]
-        return np.array([s.mean for s in scores]), np.array([s.error for s in scores])
+        every = [comparison.scores[name] for comparison in self.comparisons]
+        return (
+            np.array([scores.mean for scores in every]),
+            np.array([scores.error for scores in every]),
+        )
 
     @property
     def queries(self) -> int:
-        return sum(each.queries for each in self.comparisons)
+        return sum(comparison.queries for comparison in self.comparisons)
 
     @property
     def recommended(self) -> tuple[float, str]:
@@ -60,8 +75,10 @@ class Sweep:
     def _sharpest(self) -> tuple[float, str]:
         """Where the two models that are hardest to tell apart are furthest apart."""
         closest = [
-            min(each.differences, key=lambda pair: pair.strength) for each in self.comparisons
+            min(comparison.differences, key=lambda pair: pair.strength)
+            for comparison in self.comparisons
         ]
+        # A maximin: at every radius the closest pair counts.
         best = int(np.argmax([pair.strength for pair in closest]))
         pair = closest[best]
         if not pair.strength:
@@ -78,28 +95,29 @@ class Sweep:
     @property
     def steady(self) -> bool:
         """Whether no model is really above another at one radius and below it at the next."""
-        found = {
+        orders = {
             (pair.larger, pair.smaller)
-            for each in self.comparisons
-            for pair in each.differences
+            for comparison in self.comparisons
+            for pair in comparison.differences
             if pair.real
         }
-        return not any((smaller, larger) in found for larger, smaller in found)
+        return not any((smaller, larger) in orders for larger, smaller in orders)
 
     @property
     def unit(self) -> str:
         """What the radii are measured in."""
         scale = self.comparisons[0].scores[self.names[0]].settings.scale
-        raw = scale is None or all(each == 1 for each in scale)
+        raw = scale is None or all(unit == 1 for unit in scale)
         return "in the features' own units" if raw else "in scaled units"
 
     def _rows(self) -> list[tuple[str, list[str]]]:
         """A radius and the means there, as text."""
         return [
-            (f"{radius:.4g}", [str(Estimate(each.mean, each.error)) for each in found.values()])
-            for radius, found in zip(
-                self.radii, (each.scores for each in self.comparisons), strict=True
+            (
+                f"{radius:.4g}",
+                [str(Estimate(scores.mean, scores.error)) for scores in comparison.scores.values()],
             )
+            for radius, comparison in zip(self.radii, self.comparisons, strict=True)
         ]
 
     def __repr__(self) -> str:
@@ -127,17 +145,14 @@ class Sweep:
         )
 
 
+@takes_arguments_of(gamma, GammaArguments, without=("radius",))
 def sweep(
-    models: Any,
-    points: Any,
+    models: object,
+    points: object,
     radii: Sequence[float] | None = None,
     *,
     ball: str = "auto pairs",
-    scale: Any = "auto",
-    reference: Any = None,
-    moving: Sequence[str | int] | None = None,
     level: float = 0.95,
-    seed: int = 0,
     checkpoint: PathLike | None = None,
     resume: PathLike | None = None,
     progress: Progress = None,
@@ -145,39 +160,51 @@ def sweep(
 ) -> Sweep:
     """Gamma of one model, or a dictionary of them, at several radii.
 
-    `radii` are in scaled units; by default from a sixteenth to twice the median distance
-    between nearest neighbours in the reference or the points. `checkpoint`, `resume` and
-    `progress` are those of `compare`.
+    Parameters
+    ----------
+    models
+        One model, anything `as_model` takes, or names and models.
+    points
+        Rows, a DataFrame or a `regions.Region`.
+    radii
+        In scaled units; by default from a sixteenth to twice the median distance between nearest
+        neighbours in the reference or the points.
+    ball, level, checkpoint, resume, progress
+        As in `compare`.
+    arguments
+        As in `gamma`.
     """
     named = models if isinstance(models, Mapping) else {"model": models}
-    asked = [as_model(model) for model in named.values()]
-    region, units, known = scaled(as_region(points, moving), scale, reference, asked)
+    adapted = [as_model(model) for model in named.values()]
+    settled = settle_points(adapted, points, arguments, distance=False)
     if radii is None:
-        if known.kind == "grid":
+        if settled.reference.kind == "grid":
             raise SettingsError("on a grid give the radii, or reference=<data>")
-        distance = nearest_distance(known.values, units, seed)
+        seed = arguments.get("seed", DEFAULTS["seed"])
+        distance = nearest_distance(settled.reference.values, settled.units, seed)
         radii = [fraction * distance for fraction in FRACTIONS]
     if not len(radii):
         raise SettingsError("there are no radii to sweep: give some, or leave them out")
     ordered = tuple(sorted(float(radius) for radius in radii))
     folder = Folder(checkpoint, resume)
-    inners = [folder.within(f"radius {radius!r}") for radius in ordered]
-    with shown(progress) as tell:
-        found = tuple(
+    folders = [folder.within(f"radius {radius!r}") for radius in ordered]
+    # Settled already: a region knows what moves, and the scale is numbers now.
+    shared = {name: value for name, value in arguments.items() if name not in SETTLED}
+    with shown(progress) as report_all:
+        comparisons = tuple(
             compare(
                 named,
-                region,
+                settled.region,
                 region="points",
-                radius=radius,
                 ball=ball,
-                scale=units,
                 level=level,
-                seed=seed,
                 checkpoint=inner.path,
                 resume=inner.resume,
-                progress=each,
-                **arguments,
+                progress=report_progress,
+                **cast(GammaArguments, {**shared, "radius": radius, "scale": settled.units}),
             )
-            for radius, inner, each in zip(ordered, inners, parts(tell, len(ordered)), strict=True)
+            for radius, inner, report_progress in zip(
+                ordered, folders, parts(report_all, len(ordered)), strict=True
+            )
         )
-    return Sweep(ordered, found)
+    return Sweep(ordered, comparisons)

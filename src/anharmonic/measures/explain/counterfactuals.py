@@ -7,12 +7,11 @@ features are put back while the decision stays changed, and what is left is shor
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Unpack
+from typing import NamedTuple, Unpack
 
 import numpy as np
-from array_api_compat import array_namespace, device
 
-from anharmonic._core.arrays import to_numpy64
+from anharmonic._core.arrays import array_like, to_numpy64
 from anharmonic._core.margins import margins_of
 from anharmonic._core.protocols import Array, Floats, Integers
 from anharmonic.measures.search import (
@@ -24,6 +23,7 @@ from anharmonic.measures.search import (
 )
 from anharmonic.measures.search.result import Search
 from anharmonic.measures.search.steps import blocks
+from anharmonic.measures.setup.settling import takes_arguments_of
 from anharmonic.measures.setup.sphere import rows_on_device
 
 __all__ = ["Change", "Counterfactual", "nearest_counterfactual"]
@@ -31,7 +31,7 @@ __all__ = ["Change", "Counterfactual", "nearest_counterfactual"]
 GROUPS = 64
 """Features are put back in at most so many groups at a time; few of them, one by one."""
 PARTS, ROUNDS = 16, 4
-"""The way is cut into parts, the first part that ends in another class into parts again."""
+"""The segment is cut into parts, the first part that ends in another class into parts again."""
 
 
 class Change(NamedTuple):
@@ -47,8 +47,18 @@ class Change(NamedTuple):
 class Counterfactual:
     """A point close by where the model decides otherwise.
 
-    `values` (n,) are its coordinates that may move; `changes` those that did, the largest
-    first; `distance` is the length of the change in scaled units; `steps` what the search took.
+    Parameters
+    ----------
+    values : (n,)
+        The coordinates that may move.
+    changes
+        The features that did move, the largest change first.
+    label, margin
+        The other class, and the margin of the first one there, which is below 0.
+    distance
+        The length of the change, in scaled units.
+    steps, queries
+        What the search took.
     """
 
     values: Floats
@@ -60,9 +70,10 @@ class Counterfactual:
     queries: int
 
 
+@takes_arguments_of(adversarial_search, StepArguments)
 def nearest_counterfactual(
-    model: Any,
-    point: Any,
+    model: object,
+    point: object,
     *,
     steps: int = 50,
     climb: Climb = "margin",
@@ -70,12 +81,21 @@ def nearest_counterfactual(
 ) -> tuple[Counterfactual | None, int]:
     """The nearest other decision a search from one row finds, or None, and the queries it took.
 
-    Arguments are those of `adversarial_search`.
+    Parameters
+    ----------
+    model, point
+        Anything `as_model` takes, and one row.
+    steps, climb
+        The most steps of the search, and where they go: as in `adversarial_search`.
+    arguments
+        As in `adversarial_search`.
 
+    Examples
+    --------
     >>> slope = lambda x: np.stack([x[:, 0], -x[:, 0]], axis=1)
-    >>> at = np.array([[0.9, 5.0]])
-    >>> found, _ = nearest_counterfactual(slope, at, radius=0.25, scale=None)
-    >>> [change.name for change in found.changes], round(found.distance, 3)
+    >>> point = np.array([[0.9, 5.0]])
+    >>> other, _ = nearest_counterfactual(slope, point, radius=0.25, scale=None)
+    >>> [change.name for change in other.changes], round(other.distance, 3)
     (['0'], 0.9)
     """
     search = adversarial_search(model, point, steps=steps, climb=climb, **arguments)
@@ -84,13 +104,15 @@ def nearest_counterfactual(
         return None, spent
     chooser, _ = prepare(model, point, "margin", **arguments)
     closer = _Closer(chooser, search)
-    end = closer.shortened(closer.put_back(search.path(0)[-1].reshape(-1)))
-    return _described(search, closer, end, spent), spent + closer.queries
+    end = closer.shorten(closer.put_back(search.path(0)[-1].reshape(-1)))
+    return _describe(search, closer, end, spent), spent + closer.queries
 
 
-def _described(search: Search, closer: _Closer, end: Array, spent: int) -> Counterfactual:
+def _describe(search: Search, closer: _Closer, end: Array, spent: int) -> Counterfactual:
+    """The counterfactual at `end`: its class there and what changed, the largest first."""
     start, units = closer.start, np.asarray(search.settings.scale)
-    outputs = closer.asked(end[None, :])
+    outputs = closer.outputs(end[None, :])
+    # In scaled units, where a distance means the same along every feature.
     lengths = (end - start) / units
     moved = np.flatnonzero(end != start)
     order = moved[np.argsort(-np.abs(lengths[moved]), kind="stable")]
@@ -98,8 +120,8 @@ def _described(search: Search, closer: _Closer, end: Array, spent: int) -> Count
     return Counterfactual(
         values=np.asarray(end, dtype=np.float64),
         changes=tuple(
-            Change(names[place], float(start[place]), float(end[place]), float(lengths[place]))
-            for place in order.tolist()
+            Change(names[column], float(start[column]), float(end[column]), float(lengths[column]))
+            for column in order.tolist()
         ),
         label=search.name_of(int(np.argmax(outputs[0]))),
         margin=float(margins_of(outputs, closer.label)[0]),
@@ -110,7 +132,7 @@ def _described(search: Search, closer: _Closer, end: Array, spent: int) -> Count
 
 
 class _Closer:
-    """Brings a changed point back towards where it came from, counting what it asks."""
+    """Brings a changed point back towards where it came from, counting its queries."""
 
     def __init__(self, chooser: StepChooser, search: Search) -> None:
         self.chooser, self.queries = chooser, 0
@@ -118,32 +140,36 @@ class _Closer:
         self.label: Integers = search.labels[:1, 0]
         self.like = rows_on_device(chooser.caller, np.array([0]))
 
-    def asked(self, points: Array) -> Floats:
+    def outputs(self, points: Array) -> Floats:
         """Outputs (points, classes)."""
         self.queries += len(points)
-        xp = array_namespace(self.like)
-        there = xp.asarray(points, dtype=self.like.dtype, device=device(self.like))
-        return np.asarray(self.chooser.outputs(there[None, ...], np.array([0]))[0])
+        on_device = array_like(points, self.like)
+        return np.asarray(self.chooser.outputs(on_device[None, ...], np.array([0]))[0])
 
     def margins(self, points: Array) -> Floats:
         """How much the first class leads by at points (points, n); below 0 it has lost."""
         parts = [
             margins_of(outputs, np.repeat(self.label, len(outputs)))
-            for few in blocks(np.arange(len(points)), self.chooser.chunk)
-            for outputs in (self.asked(points[few]),)
+            for block in blocks(np.arange(len(points)), self.chooser.chunk)
+            for outputs in (self.outputs(points[block]),)
         ]
         return np.asarray(np.concatenate(parts))
 
     def put_back(self, end: Array) -> Array:
-        """The point with as few changed features as will do: large groups first, then small."""
+        """The point with as few changed features as will do: large groups first, then small.
+
+        Greedy backward elimination: of all groups that may go back, the one goes that leaves the
+        first class furthest behind.
+        """
         size = int(np.sum(end != self.start)) // 2
         while size:
             changed = np.flatnonzero(end != self.start)
             size = max(size, -(-len(changed) // GROUPS))
             groups = [group for group in blocks(changed, size) if len(group) < len(changed)]
             tries = np.repeat(end[None, :], len(groups), axis=0)
-            for place, group in enumerate(groups):
-                tries[place, group] = self.start[group]
+            for number, group in enumerate(groups):
+                tries[number, group] = self.start[group]
+            # The whole change never goes back at once: a group is smaller than that.
             margins = self.margins(tries) if groups else np.zeros(1)
             if margins.min() < 0:
                 end = tries[int(np.argmin(margins))]
@@ -153,17 +179,22 @@ class _Closer:
                 size //= 2
         return end
 
-    def shortened(self, end: Array) -> Array:
-        """The first place on the straight way to the point where the class has changed."""
+    def shorten(self, end: Array) -> Array:
+        """The first point on the segment from start to end where the class has changed.
+
+        A 16-ary search along the segment: each round keeps the first part that ends in another
+        class, so that four rounds resolve 1/65536 of its length.
+        """
         low, high = 0.0, 1.0
         for _ in range(ROUNDS):
             shares = low + (high - low) * np.arange(1, PARTS) / PARTS
-            places = self.start + shares[:, None] * (end - self.start)
-            places = to_numpy64(self.chooser.step_rule.rounded(places.astype(end.dtype)))
-            lost = np.flatnonzero(self.margins(places) < 0)
+            points = self.start + shares[:, None] * (end - self.start)
+            points = to_numpy64(self.chooser.step_rule.rounded(points.astype(end.dtype)))
+            lost = np.flatnonzero(self.margins(points) < 0)
+            # Where none of the inner points has lost the class, the last part is the one.
             first = int(lost[0]) if len(lost) else PARTS - 1
             low, high = ([low, *shares][first], [*shares, high][first])
-        place = (self.start + high * (end - self.start)).astype(end.dtype)
-        place = self.chooser.step_rule.rounded(place[None, :])[0]
+        nearest = (self.start + high * (end - self.start)).astype(end.dtype)
+        nearest = self.chooser.step_rule.rounded(nearest[None, :])[0]
         # Where the class changes back and forth, rounding may have led astray.
-        return place if self.margins(place[None, :])[0] < 0 else end
+        return nearest if self.margins(nearest[None, :])[0] < 0 else end

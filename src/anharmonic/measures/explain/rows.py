@@ -3,32 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 import narwhals.stable.v1 as nw
 import numpy as np
 
 from anharmonic._core import tables
+from anharmonic._core.protocols import Array
 from anharmonic.errors import PointsError
 from anharmonic.regions import Region, as_region
 
 __all__ = ["one_row"]
 
 
-def one_row(point: Any, reference: Any = None) -> Region:
+def one_row(point: Array, reference: object = None) -> Region:
     """The only row of a region; one with names becomes a table like the reference."""
     if isinstance(point, Region):
-        return _alone(point)
-    if _named(point):
-        return _alone(as_region(_tabled(dict(point.items()), reference)))
+        return _only(point)
+    if _has_names(point):
+        return _only(as_region(_as_table(dict(point.items()), reference)))
     if not hasattr(point, "ndim") and isinstance(point, list | tuple):
         point = np.asarray(point)
     if getattr(point, "ndim", None) == 1:
         point = (point.to_numpy() if hasattr(point, "to_numpy") else point)[None, ...]
-    return _alone(as_region(point))
+    return _only(as_region(point))
 
 
-def _alone(region: Region) -> Region:
+def _only(region: Region) -> Region:
+    """The region, which must be one row."""
     if len(region) != 1:
         raise PointsError(
             f"explain takes one point and got {len(region):,}: give a row, such as X[17:18]"
@@ -36,7 +38,7 @@ def _alone(region: Region) -> Region:
     return region
 
 
-def _named(point: Any) -> bool:
+def _has_names(point: Array) -> TypeGuard[Mapping[str, object]]:
     """Whether a row knows its columns by name: a dictionary, or a pandas Series from a table."""
     keyed = isinstance(point, Mapping) or (
         getattr(point, "ndim", None) == 1 and hasattr(point, "items")
@@ -44,19 +46,19 @@ def _named(point: Any) -> bool:
     return keyed and all(isinstance(name, str) for name in point.keys())  # noqa: SIM118
 
 
-def _tabled(cells: dict[str, Any], reference: Any) -> Any:
+def _as_table(cells: dict[str, object], reference: object) -> Any:
     """A table of one row, in the reference's library and types where that is a table."""
     data = reference.source if isinstance(reference, Region) else reference
-    known = nw.from_native(data, eager_only=True, pass_through=True)
+    like = nw.from_native(data, eager_only=True, pass_through=True)
     columns = {name: [cell] for name, cell in cells.items()}
-    if not isinstance(known, nw.DataFrame):
+    if not isinstance(like, nw.DataFrame):
         return tables.frame(tables.arrow(columns, {}))
-    missing = [name for name in known.columns if name not in cells]
+    missing = [name for name in like.columns if name not in cells]
     if missing:
         raise PointsError(
             f"the row has no {', '.join(missing[:5])}, which the reference has: give every column"
         )
-    made = nw.from_dict(columns, backend=known.implementation)
-    numeric = [name for name, kind in known.schema.items() if kind.is_numeric()]
+    table = nw.from_dict(columns, backend=like.implementation)
+    numeric = [name for name, kind in like.schema.items() if kind.is_numeric()]
     # A row taken out of a table loses its columns' types: all numbers become floats, or objects.
-    return made.with_columns(nw.col(name).cast(known.schema[name]) for name in numeric).to_native()
+    return table.with_columns(nw.col(name).cast(like.schema[name]) for name in numeric).to_native()

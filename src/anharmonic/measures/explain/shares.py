@@ -11,7 +11,7 @@ from __future__ import annotations
 import html
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Unpack
+from typing import Unpack
 
 import numpy as np
 
@@ -35,15 +35,25 @@ LISTED = 12
 class Contributions:
     """Each feature's share of the deviation at some points.
 
-    - `names` (features,): the features that moved.
-    - `values` (points, features): shares, in the unit of gamma; above 0 where the model is
-      larger at the point than beside it. A row sums to gamma with the unrotated cross ball,
-      signed for a single output and never negative for a vector of them.
-    - `rows` (points,): which rows of the data these are.
-    - `queries`: rows the model was asked for.
-    - `deviations` (points,): gamma over the whole sphere, signed for a single output; None
-      where it was not measured.
+    Parameters
+    ----------
+    names : (features,)
+        The features that moved.
+    values : (points, features)
+        Shares, in the unit of gamma; above 0 where the model is larger at the point than beside
+        it. A row sums to gamma with the unrotated cross ball, signed for a single output and
+        never negative for a vector of them.
+    rows : (points,)
+        Which rows of the data these are.
+    queries
+        Rows the model was asked for.
+    radius
+        How far the steps went, in scaled units.
+    deviations : (points,)
+        Gamma over the whole sphere, signed for a single output; None where it was not measured.
 
+    Notes
+    -----
     There are no errors: the steps go along the axes and nothing is drawn at random.
     """
 
@@ -64,26 +74,27 @@ class Contributions:
 
     def of(self, row: int) -> Floats:
         """The shares (features,) at one row of the data."""
-        return np.asarray(self.values[self._place(row)])
+        return np.asarray(self.values[self._index(row)])
 
     def remainder(self, row: int) -> float | None:
         """What the shares leave of a row's deviation; None where that is not known."""
         if self.deviations is None:
             return None
-        place = self._place(row)
-        return float(self.deviations[place] - self.values[place].sum())
+        index = self._index(row)
+        return float(self.deviations[index] - self.values[index].sum())
 
-    def _place(self, row: int) -> int:
-        found = np.flatnonzero(self.rows == row)
-        if not len(found):
-            known = ", ".join(str(each) for each in self.rows[:10].tolist())
-            raise SettingsError(f"row {row} has no contributions: they were asked for at {known}")
-        return int(found[0])
+    def _index(self, row: int) -> int:
+        """Where a row of the data stands among those that were explained."""
+        indices = np.flatnonzero(self.rows == row)
+        if not len(indices):
+            rows = ", ".join(str(known) for known in self.rows[:10].tolist())
+            raise SettingsError(f"row {row} has no contributions: they were asked for at {rows}")
+        return int(indices[0])
 
     def _repr_html_(self) -> str:
         first = int(self.rows[0])
         order = np.argsort(-np.abs(self.of(first)), kind="stable")[:LISTED].tolist()
-        cells = {titled(self.names[at]): f"{self.of(first)[at]:+.3g}" for at in order}
+        cells = {titled(self.names[column]): f"{self.of(first)[column]:+.3g}" for column in order}
         if len(order) < len(self.names):
             rest = self.totals[0] - self.of(first)[order].sum()
             cells[f"{len(self.names) - len(order)} others together"] = f"{rest:+.3g}"
@@ -112,16 +123,27 @@ def contributions(
 ) -> Contributions:
     """Each feature's second difference, (f(x) − (f(x + r·eᵢ) + f(x − r·eᵢ))/2)/n.
 
-    `rows` picks some of the points, such as `scores.worst(5)`; the other arguments are
-    `gamma`'s. Costs 2n+1 queries per point and refuses more than `limit` in all.
+    Parameters
+    ----------
+    model, points
+        Anything `as_model` takes, and rows, a DataFrame or a `regions.Region`.
+    rows
+        Which of the points, such as `scores.worst(5)`; all where none are given.
+    reduction
+        How a vector of outputs becomes a number, as in `gamma`: "norm", "predicted" or a column's
+        number. For a norm, vectors are projected on the direction of the whole deviation, so that
+        shares add up to its length.
+    limit
+        The most queries in all; each point costs 2n+1.
+    radius, scale, reference, moving, bounds, output, batch_size, seed
+        As in `gamma`.
 
-    A vector of outputs is projected on the direction of its whole deviation, so that shares
-    add up to its length.
-
+    Examples
+    --------
     >>> points = np.zeros((1, 3))
     >>> bowl = lambda x: x[:, 0] ** 2 - 4 * x[:, 1] ** 2
-    >>> found = contributions(bowl, points, radius=0.3, scale=None)
-    >>> found.values.round(3).tolist(), found.queries
+    >>> shares = contributions(bowl, points, radius=0.3, scale=None)
+    >>> shares.values.round(3).tolist(), shares.queries
     ([[-0.03, 0.12, 0.0]], 7)
     """
     settled = settle(model, points, **setup)
@@ -139,20 +161,28 @@ def contributions(
             f"the limit is {limit:,}: ask for fewer with rows=scores.worst(5), let fewer features "
             "move with moving=[…], or raise limit="
         )
-    values = [_shares(sphere, few) for few in _blocks(sphere, wanted)]
+    values = [_shares(sphere, block) for block in _blocks(sphere, wanted)]
     return Contributions(region.columns, np.concatenate(values), wanted, queries, settled.radius)
 
 
 def worst_contributions(
-    model: Any, points: Any, scores: Scores, count: int = 5, limit: int = 1_000_000
+    model: object, points: object, scores: Scores, count: int = 5, limit: int = 1_000_000
 ) -> Contributions:
     """Contributions at the worst points of some scores, with the settings these were made with.
 
-    `model` and `points` are those the scores came from. What the shares leave of the scores is
-    known then: see `Contributions.remainder`.
+    Parameters
+    ----------
+    model, points
+        Those the scores came from.
+    scores
+        Of gamma. What the shares leave of them is known then: see `Contributions.remainder`.
+    count
+        How many points.
+    limit
+        The most queries in all.
     """
     settings = scores.settings
-    found = contributions(
+    shares = contributions(
         model,
         points,
         moving=settings.columns,
@@ -167,12 +197,19 @@ def worst_contributions(
     )
     # A vector's shares are parts of its length, a single output's keep its sign.
     whole = scores.values if scores.signed.ndim == 2 else scores.signed
-    return replace(found, deviations=whole[found.rows])
+    return replace(shares, deviations=whole[shares.rows])
 
 
 def titled(name: str) -> str:
     """A column's name; the columns of an array have only numbers.
 
+    Parameters
+    ----------
+    name
+        The column's name, or its number as text.
+
+    Examples
+    --------
     >>> titled("3"), titled("age")
     ('feature 3', 'age')
     """
@@ -190,42 +227,46 @@ def _shareable(reduction: Reduction) -> Reduction:
     return reduction
 
 
-def _rows(rows: Sequence[int] | Integers | None, many: int) -> Integers:
-    wanted = np.arange(many) if rows is None else np.asarray(rows, dtype=np.int64)
-    if not len(wanted) or wanted.min() < 0 or wanted.max() >= many:
-        raise SettingsError(f"rows are numbers from 0 to {many - 1}, at least one of them")
+def _rows(rows: Sequence[int] | Integers | None, count: int) -> Integers:
+    """The rows that are wanted, all of them where none are named."""
+    wanted = np.arange(count) if rows is None else np.asarray(rows, dtype=np.int64)
+    if not len(wanted) or wanted.min() < 0 or wanted.max() >= count:
+        raise SettingsError(f"rows are numbers from 0 to {count - 1}, at least one of them")
     return wanted
 
 
 def _blocks(sphere: Sphere, rows: Integers) -> Iterator[Integers]:
-    each = max(1, sphere.chunk // (sphere.ball.count + 1))
-    for start in range(0, len(rows), each):
-        yield rows[start : start + each]
+    """Rows, as many at a time as fit in memory with their neighbours."""
+    rows_at_once = max(1, sphere.chunk // (sphere.ball.count + 1))
+    for start in range(0, len(rows), rows_at_once):
+        yield rows[start : start + rows_at_once]
 
 
 def _shares(sphere: Sphere, rows: Integers) -> Floats:
     """The shares (rows, features), from as many features at a time as fit in memory."""
     dimension = sphere.region.dimension
-    room = max(1, sphere.chunk // (2 * len(rows)))
+    features_at_once = max(1, sphere.chunk // (2 * len(rows)))
     bends: list[Floats] = []
-    whole: Floats | None = None
-    for start in range(0, dimension, room):
-        stop = min(dimension, start + room)
-        centres = 1 if whole is None else 0
+    answer: Floats | None = None  # at the points themselves, (rows, columns)
+    for start in range(0, dimension, features_at_once):
+        stop = min(dimension, start + features_at_once)
+        centres = 1 if answer is None else 0
         around, _ = neighbourhood(sphere, rows, [Segment(0, start, stop)], centres)
         outputs = answers(sphere.caller, around, rows)
-        whole = outputs[:, 0] if whole is None else whole
-        centre = picked(sphere.reduction, whole, whole)[:, None]
-        beside = picked(sphere.reduction, whole, outputs[:, centres:])
+        answer = outputs[:, 0] if answer is None else answer
+        centre = picked(sphere.reduction, answer, answer)[:, None]
+        beside = picked(sphere.reduction, answer, outputs[:, centres:])
         half = stop - start
+        # f(x + r·eᵢ) stand before f(x − r·eᵢ): (rows, features, columns) each.
         bends.append((centre - (beside[:, :half] + beside[:, half:]) / 2) / dimension)
-    return _projected(np.concatenate(bends, axis=1))
+    return _project(np.concatenate(bends, axis=1))
 
 
-def _projected(bends: Floats) -> Floats:
+def _project(bends: Floats) -> Floats:
     """Bends (rows, features, columns) along the direction of their sum; one column as it is."""
     if bends.shape[-1] == 1:
         return np.asarray(bends[..., 0])
+    # (rows, columns); shares bᵢ·d/|d| of features i sum to |d|, d being the sum of all bᵢ.
     total = bends.sum(axis=1)
     length = np.linalg.norm(total, axis=-1, keepdims=True)
     direction = np.divide(total, length, out=np.zeros_like(total), where=length > 0)

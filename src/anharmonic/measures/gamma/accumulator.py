@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
-from anharmonic._core.protocols import Floats, Integers
+from anharmonic._core.protocols import Array, Floats, Integers
 from anharmonic._core.reductions import Reduction, combined
 from anharmonic._core.settings import Settings
 from anharmonic._core.uncertainty import precision
 from anharmonic.errors import SettingsError
-from anharmonic.measures.setup.sphere import TaskResult
+from anharmonic.measures.gamma.deviation import TaskResult
 from anharmonic.scores import Scores
 
 __all__ = ["Accumulator", "TurnBudget", "further_turns"]
@@ -27,33 +27,38 @@ __all__ = ["Accumulator", "TurnBudget", "further_turns"]
 class Accumulator:
     """Turn counts, mean deviations and spreads of all points, updated in place."""
 
-    def __init__(self, many: int, reduction: Reduction) -> None:
+    def __init__(self, count: int, reduction: Reduction) -> None:
         self.reduction = reduction
-        self.turns: Integers = np.zeros(many, dtype=np.int64)
-        self.squares = np.zeros(many)
-        self.noise = np.zeros(many)
-        self.largest = np.zeros(many)
-        self.flat: Integers = np.zeros(many, dtype=np.int64)
-        self.same: Integers = np.zeros(many, dtype=np.int64)
+        self.turns: Integers = np.zeros(count, dtype=np.int64)
+        self.squares = np.zeros(count)
+        self.noise = np.zeros(count)
+        self.largest = np.zeros(count)
+        self.flat: Integers = np.zeros(count, dtype=np.int64)
+        self.same: Integers = np.zeros(count, dtype=np.int64)
+        # (points, columns); how many columns there are the first answer shows.
         self.deviations: Floats | None = None
         self.centres: Floats | None = None
-        self.owed: Integers = np.zeros(many, dtype=np.int64)
+        self.owed: Integers = np.zeros(count, dtype=np.int64)
         self.queries = 0
         self.clipped = 0
 
     def add(self, part: TaskResult) -> None:
-        """Merge a part; for numbers this is exact, whatever the order (see `moments`)."""
+        """Merge a part; for numbers this is exact, whatever the order (see `Moments`)."""
         if self.deviations is None or self.centres is None:
             shape = (len(self.turns), part.deviations.shape[1])
             self.deviations, self.centres = np.zeros(shape), np.zeros(shape)
-        rows, seen = part.rows, self.turns[part.rows]
-        total = seen + part.turns
+        rows, turns = part.rows, self.turns[part.rows]
+        total = turns + part.turns
         share = (part.turns / total)[:, None]
-        before = combined(self.reduction, self.deviations[rows], self.centres[rows])
-        after = combined(self.reduction, part.deviations, part.centres)
-        between = np.where(seen > 0, (after - before) ** 2 * seen * share[:, 0], 0.0)
-        freedom = np.maximum(seen - 1, 0) + part.turns - 1
-        pooled = np.maximum(seen - 1, 0) * self.noise[rows] + (part.turns - 1) * part.noise
+        ours = combined(self.reduction, self.deviations[rows], self.centres[rows])
+        theirs = combined(self.reduction, part.deviations, part.centres)
+        # Chan, Golub and LeVeque (1979): squares of both parts, and of the step between their
+        # means times a·b/(a+b).
+        between = np.where(turns > 0, (theirs - ours) ** 2 * turns * share[:, 0], 0.0)
+        # Noise is a variance: pooled over the degrees of freedom; of two single turns it is what
+        # lies between them.
+        freedom = np.maximum(turns - 1, 0) + part.turns - 1
+        pooled = np.maximum(turns - 1, 0) * self.noise[rows] + (part.turns - 1) * part.noise
         self.noise[rows] = np.divide(pooled, freedom, out=between.copy(), where=freedom > 0)
         self.squares[rows] += part.squares + between
         self.deviations[rows] += (part.deviations - self.deviations[rows]) * share
@@ -67,31 +72,33 @@ class Accumulator:
 
     @property
     def errors(self) -> Floats:
-        """Standard errors; NaN below two turns."""
-        spare = self.turns * (self.turns - 1)
-        ratio = np.divide(self.squares, spare, out=np.full(len(spare), np.nan), where=spare > 0)
+        """Standard errors, √(squares / (T·(T−1))); NaN below two turns."""
+        pairs = self.turns * (self.turns - 1)
+        ratio = np.divide(self.squares, pairs, out=np.full(len(pairs), np.nan), where=pairs > 0)
         return cast(Floats, np.sqrt(ratio))
 
     def scores(self, settings: Settings) -> Scores:
         """The sums as the public result; with bounds, also the share of queries they moved."""
         if settings.bounds is not None:
             settings = settings.with_facts(clipped=self.clipped / max(1, self.queries))
-        many = len(self.turns)
-        deviations = np.zeros((many, 1)) if self.deviations is None else self.deviations
-        centres = np.zeros((many, 1)) if self.centres is None else self.centres
+        count = len(self.turns)
+        deviations = np.zeros((count, 1)) if self.deviations is None else self.deviations
+        centres = np.zeros((count, 1)) if self.centres is None else self.centres
         started = self.turns > 0
-        value = np.full(many, np.nan)
+        value = np.full(count, np.nan)
         value[started] = combined(self.reduction, deviations[started], centres[started])
         several = np.where(self.turns > 1, self.turns, np.nan)
-        narrow = deviations.shape[1] == 1
+        single_column = deviations.shape[1] == 1
+        # Added, it makes NaN of what was never measured.
         unknown = np.where(started, 0.0, np.nan)[:, None]
         return Scores(
             metric="gamma",
             values=np.abs(value),
             errors=self.errors,
+            # The noise of a mean of T turns is a T-th of one turn's.
             squared=value**2 - self.noise / several,
-            signed=(deviations + unknown)[:, 0] if narrow else deviations + unknown,
-            outputs=(centres + unknown)[:, 0] if narrow else centres + unknown,
+            signed=(deviations + unknown)[:, 0] if single_column else deviations + unknown,
+            outputs=(centres + unknown)[:, 0] if single_column else centres + unknown,
             turns=self.turns.copy(),
             queries=self.queries,
             settings=settings.with_facts(
@@ -109,13 +116,13 @@ class Accumulator:
         return replace(self.scores(settings), sums=self.sums)
 
     @property
-    def sums(self) -> dict[str, Any]:
+    def sums(self) -> dict[str, Array]:
         """Whatever is known of each point and cannot be read from its scores to the bit."""
-        told = ("turns", "deviations", "centres")
+        in_scores = ("turns", "deviations", "centres")
         return {
             name: array.copy()
             for name, array in vars(self).items()
-            if isinstance(array, np.ndarray) and name not in told
+            if isinstance(array, np.ndarray) and name not in in_scores
         }
 
     @contextmanager
@@ -139,11 +146,12 @@ class Accumulator:
     def resumed(cls, scores: Scores, reduction: Reduction) -> Accumulator:
         """An accumulator as it was when its scores were taken."""
         accumulator = cls(len(scores), reduction)
-        wide = (len(scores), -1)
+        with_columns = (len(scores), -1)
         accumulator.turns = scores.turns.astype(np.int64)
-        accumulator.deviations = np.nan_to_num(scores.signed.reshape(wide))
-        accumulator.centres = np.nan_to_num(scores.outputs.reshape(wide))
+        accumulator.deviations = np.nan_to_num(scores.signed.reshape(with_columns))
+        accumulator.centres = np.nan_to_num(scores.outputs.reshape(with_columns))
         turns = accumulator.turns
+        # `errors` and `scores` solved for the sums, to rounding; sums that were kept are exact.
         accumulator.squares = np.nan_to_num(scores.errors**2 * turns * (turns - 1))
         accumulator.noise = np.nan_to_num((scores.values**2 - scores.squared) * turns)
         accumulator.largest = scores.column("largest").copy()
@@ -168,12 +176,12 @@ class TurnBudget:
     tolerance: float | None = None
     most_turns: int = 256
 
-    def check(self, many: int, spent: int) -> None:
+    def check(self, count: int, spent: int) -> None:
         """Refuse a budget that cannot give every point an error."""
-        least = spent + many * (2 * self.turn_cost + self.part_cost)
+        least = spent + count * (2 * self.turn_cost + self.part_cost)
         if self.budget is not None and self.budget < least:
             raise SettingsError(
-                f"a budget of {self.budget:,} queries cannot measure {many:,} points: two turns "
+                f"a budget of {self.budget:,} queries cannot measure {count:,} points: two turns "
                 f"each cost {least:,}. Raise it, measure fewer points, or lower directions="
             )
 
@@ -194,12 +202,12 @@ def further_turns(
     return _affordable(accumulator, turn_budget, wanted, scores.full_errors)
 
 
-def _opening(accumulator: Accumulator, turn_budget: TurnBudget, many: int) -> int:
-    """Turns everyone starts with: with a budget, half of what an even split would give."""
+def _opening(accumulator: Accumulator, turn_budget: TurnBudget, count: int) -> int:
+    """Turns every point starts with: with a budget, half of what an even split would give."""
     if turn_budget.budget is None:
         return turn_budget.rotations
-    each = (turn_budget.budget - accumulator.queries) / many - turn_budget.part_cost
-    return max(2, min(turn_budget.rotations, int(each / turn_budget.turn_cost / 2)))
+    per_point = (turn_budget.budget - accumulator.queries) / count - turn_budget.part_cost
+    return max(2, min(turn_budget.rotations, int(per_point / turn_budget.turn_cost / 2)))
 
 
 def _wanted(scores: Scores, turn_budget: TurnBudget) -> Integers:
@@ -213,18 +221,26 @@ def _wanted(scores: Scores, turn_budget: TurnBudget) -> Integers:
 def _affordable(
     accumulator: Accumulator, turn_budget: TurnBudget, wanted: Integers, errors: Floats
 ) -> Integers:
-    """Share half of what is left in proportion to the spread (Neyman), in powers of two."""
+    """Share half of what is left in proportion to the spread (Neyman), in powers of two.
+
+    Neyman's allocation: the error of a mean over points is least for a cost where each point's
+    turns are in proportion to the standard deviation of one of its turns.
+    """
     left = (turn_budget.budget or 0) - accumulator.queries
     fewest = turn_budget.turn_cost + turn_budget.part_cost
     if left < fewest:
         return np.zeros_like(wanted)
+    # The standard deviation of one turn, from the error of the mean of all.
     spread = np.where(wanted > 0, errors * np.sqrt(accumulator.turns), 0.0)
+    # Half, because the spreads are estimates that the next round improves; the last bit at once.
     spend = left if left < 64 * fewest else left / 2
     ideal = spread / spread.sum() * (accumulator.turns.sum() + spend / turn_budget.turn_cost)
     extra = np.clip(ideal - accumulator.turns, 0, wanted)
+    # Powers of two, so that many points share the same count and with it a task.
     rounded = np.where(extra >= 1, 2 ** np.floor(np.log2(np.maximum(extra, 1))), 0)
     if not rounded.any():
         rounded[np.argmax(spread / np.maximum(accumulator.turns, 1))] = 1
+    # The largest errors first, as far as what is left pays for them.
     order = np.argsort(-errors * (rounded > 0), kind="stable")
     costs = np.where(rounded > 0, rounded * turn_budget.turn_cost + turn_budget.part_cost, 0)
     within = np.cumsum(costs[order]) <= left

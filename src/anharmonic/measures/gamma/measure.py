@@ -14,7 +14,8 @@ from array_api_compat import array_namespace
 
 from anharmonic import balls
 from anharmonic._core.arrays import to_numpy64
-from anharmonic._core.checkpoints import PathLike, kept
+from anharmonic._core.checkpoints import PathLike
+from anharmonic._core.checkpoints import kept as checkpointing
 from anharmonic._core.metrics import Metric, register
 from anharmonic._core.progress import Progress, Telling, shown
 from anharmonic._core.protocols import Ball, Integers, Map
@@ -30,7 +31,8 @@ from anharmonic.errors import (
     listed,
 )
 from anharmonic.measures.gamma.accumulator import Accumulator, TurnBudget, further_turns
-from anharmonic.measures.gamma.pilot import Pilot, automatic, run_pilot
+from anharmonic.measures.gamma.deviation import Task, measure_task
+from anharmonic.measures.gamma.pilot import Pilot, choose_ball, run_pilot
 from anharmonic.measures.setup.batching import non_finite_error
 from anharmonic.measures.setup.settling import (
     Setup,
@@ -39,7 +41,7 @@ from anharmonic.measures.setup.settling import (
     settle,
     takes_setup,
 )
-from anharmonic.measures.setup.sphere import Sphere, Task, measure_task, slack
+from anharmonic.measures.setup.sphere import Sphere, slack
 from anharmonic.scores import Scores
 
 __all__ = ["GAMMA", "check_room", "gamma", "gamma_once"]
@@ -85,7 +87,7 @@ def gamma(
     reference
         Data the model knows, for scale and radius; the points themselves where none is given.
     moving
-        The columns that may move. If not told, the numeric ones that the model reads, where it
+        The columns that may move. If not given, the numeric ones that the model reads, where it
         knows, and otherwise all but an index and ids; `settings` says which.
     ball
         "auto" (pairs or singles, by what a few points say; "auto pairs" does not ask), a name
@@ -113,7 +115,7 @@ def gamma(
         A Parquet file to keep what is finished in, every few seconds and at the end: a run that
         was killed goes on from there (`resume=` the same file) to the same bits.
     batch_size
-        Rows per call of the model; what proves fastest if not told.
+        Rows per call of the model; what proves fastest if not given.
     seed
         Of all that is random.
     map
@@ -143,21 +145,20 @@ def gamma(
     _check(rotations, directions, budget, tolerance, noise)
     settled = settle(model, points, **setup)
     region = settled.region
-    # The ball is chosen once a few points have been asked for.
+    # A ball to begin with: the real one is chosen once a few points have been asked for.
     sphere = Sphere.of(
         settled,
         balls.random(region.dimension, 1),
         chosen_reduction(reduction, settled.model.kind),
     )
-    before = resume if isinstance(resume, Scores | None) else Scores.load(resume)
-    before = before if before is not None and before.started else None
+    earlier = _earlier_scores(resume)
     accumulator = (
         Accumulator(len(region), sphere.reduction)
-        if before is None
-        else Accumulator.resumed(before, sphere.reduction)
+        if earlier is None
+        else Accumulator.resumed(earlier, sphere.reduction)
     )
-    # What is known from before stays known if this run is stopped before it has begun.
-    settings = (Settings() if before is None else before.settings).with_facts(
+    # What an earlier run knew stays known if this one is stopped before it has begun.
+    settings = (Settings() if earlier is None else earlier.settings).with_facts(
         output=None if settled.output is None else name_of(settled.output),
         nearest_distance=settled.nearest_distance,
         rotations=rotations,
@@ -165,30 +166,30 @@ def gamma(
         tolerance=tolerance,
     )
 
-    def found(finished: bool) -> Scores:
+    def scores_so_far(finished: bool) -> Scores:
         return accumulator.scores_with_sums(
             settings if finished else settings.with_facts(unfinished=True)
         )
 
     with (
-        kept(checkpoint, resume, found) as keep,
-        _attaching_partial(accumulator, found),
-        shown(progress) as tell,
+        checkpointing(checkpoint, resume, scores_so_far) as save_if_due,
+        _attaching_partial(accumulator, scores_so_far),
+        shown(progress) as report_progress,
     ):
-        pilot = _pilot(sphere, ball, noise, before)
+        pilot = _pilot(sphere, ball, noise, earlier)
         accumulator.queries += pilot.queries
-        chosen = _choose_ball(ball, region.dimension, directions, rotations, pilot.pairs_win)
+        chosen = choose_ball(ball, region.dimension, directions, rotations, pilot.pairs_win)
         sphere = replace(sphere, ball=chosen, noisy=pilot.noise > 0)
         check_room(sphere)
         settings = _describe(settled, sphere, pilot, settings.without("unfinished"))
-        if before is not None:
-            _check_same(before.settings, settings)
+        if earlier is not None:
+            _check_same(earlier.settings, settings)
         turn_budget = _turn_budget(sphere, rotations, budget, tolerance)
         turn_budget.check(int((accumulator.turns == 0).sum()), accumulator.queries)
         if map is builtins.map:
             caller, map = sphere.caller.overlapped()
             sphere = replace(sphere, caller=caller)
-        _run(sphere, accumulator, turn_budget, settings, map, tell, keep)
+        _run(sphere, accumulator, turn_budget, settings, map, report_progress, save_if_due)
     return replace(accumulator.scores(settings), index=region.index)
 
 
@@ -202,7 +203,13 @@ def gamma_once(sphere: Sphere) -> Scores:
     return accumulator.scores(settings)
 
 
-def _describe(setup: Setup, sphere: Sphere, pilot: Pilot, asked: Settings) -> Settings:
+def _earlier_scores(resume: Scores | PathLike | None) -> Scores | None:
+    """The unfinished scores to go on from; None where they hold nothing yet."""
+    scores = resume if isinstance(resume, Scores | None) else Scores.load(resume)
+    return scores if scores is not None and scores.started else None
+
+
+def _describe(setup: Setup, sphere: Sphere, pilot: Pilot, given: Settings) -> Settings:
     """All that is needed to do it again, and what was chosen along the way."""
     ball = sphere.ball
     described = setup.describe(
@@ -216,11 +223,13 @@ def _describe(setup: Setup, sphere: Sphere, pilot: Pilot, asked: Settings) -> Se
         even_power=pilot.even,
         noise=pilot.noise,
     )
-    return asked.with_facts(**described.plain())
+    return given.with_facts(**described.plain())
 
 
 @contextmanager
-def _attaching_partial(accumulator: Accumulator, found: Callable[[bool], Scores]) -> Iterator[None]:
+def _attaching_partial(
+    accumulator: Accumulator, scores_so_far: Callable[[bool], Scores]
+) -> Iterator[None]:
     """Whatever stops a run, what was finished goes along with the error."""
     try:
         yield
@@ -228,11 +237,11 @@ def _attaching_partial(accumulator: Accumulator, found: Callable[[bool], Scores]
         raise
     except BaseException as stop:
         with suppress(AttributeError):
-            setattr(stop, "partial", found(False))  # noqa: B010
-        done, many = int((accumulator.turns > 0).sum()), len(accumulator.turns)
+            setattr(stop, "partial", scores_so_far(False))  # noqa: B010
+        done, count = int((accumulator.turns > 0).sum()), len(accumulator.turns)
         if done and isinstance(stop, MeasurementStopped):
             stop.args = (
-                f"{stop.args[0]}. {done:,} of {many:,} points are finished and kept in .partial",
+                f"{stop.args[0]}. {done:,} of {count:,} points are finished and kept in .partial",
                 "mend the model and call again with resume=error.partial",
             )
         raise
@@ -244,31 +253,31 @@ def _run(
     turn_budget: TurnBudget,
     settings: Settings,
     map: Map,
-    tell: Telling | None,
-    keep: Callable[[], None],
+    report_progress: Telling | None,
+    save_if_due: Callable[[], None],
 ) -> None:
-    """Rounds of tasks until nobody is due more; a round that was begun is finished as it was."""
+    """Rounds of tasks until no point is due more; a round that was begun is finished as it was."""
 
-    def owed() -> Integers:
+    def turns_owed() -> Integers:
         return (
             accumulator.owed.copy()
             if accumulator.owed.any()
             else further_turns(accumulator, turn_budget, settings)
         )
 
-    while (extra := owed()).any():
+    while (extra := turns_owed()).any():
         accumulator.owed = extra.copy()
         expected = accumulator.queries + _cost(extra, turn_budget)
         tasks = _tasks(sphere, accumulator.turns.copy(), extra)
         bad: list[int] = []
-        for part in map(partial(measure_task, sphere), tasks):
-            with accumulator.atomically(part.rows):
-                accumulator.add(part)
-                accumulator.owed[part.rows] = 0
-            keep()
-            bad += part.bad.tolist()
-            if tell is not None:
-                tell(accumulator.queries, expected)
+        for result in map(partial(measure_task, sphere), tasks):
+            with accumulator.atomically(result.rows):
+                accumulator.add(result)
+                accumulator.owed[result.rows] = 0
+            save_if_due()
+            bad += result.bad.tolist()
+            if report_progress is not None:
+                report_progress(accumulator.queries, expected)
             if bad and not (accumulator.turns > 0).any():
                 break  # It may answer nothing at all.
         if bad:
@@ -280,17 +289,19 @@ def _tasks(sphere: Sphere, turns: Integers, extra: Integers) -> Iterator[Task]:
     turn_queries = sphere.ball.count + (1 if sphere.noisy else 0)
     waiting = np.flatnonzero(extra)
     for first in np.unique(turns[waiting]).tolist():
-        begun = waiting[turns[waiting] == first]
-        for more in np.unique(extra[begun]).tolist():
-            rows = begun[extra[begun] == more]
+        alike = waiting[turns[waiting] == first]
+        for count in np.unique(extra[alike]).tolist():
+            rows = alike[extra[alike] == count]
             while len(rows):
-                room = sphere.caller.sizer.within(TASK_SECONDS, sphere.chunk)
-                each = max(1, room // (more * turn_queries + 1))
-                yield Task(rows[:each], first, more)
-                rows = rows[each:]
+                # Asked anew for every task: the sizer learns how fast the model is.
+                queries = sphere.caller.sizer.within(TASK_SECONDS, sphere.chunk)
+                rows_per_task = max(1, queries // (count * turn_queries + 1))
+                yield Task(rows[:rows_per_task], first, count)
+                rows = rows[rows_per_task:]
 
 
 def _cost(extra: Integers, turn_budget: TurnBudget) -> int:
+    """Queries that further turns take."""
     started = int((extra > 0).sum())
     return int(extra.sum()) * turn_budget.turn_cost + started * turn_budget.part_cost
 
@@ -298,24 +309,24 @@ def _cost(extra: Integers, turn_budget: TurnBudget) -> int:
 def _turn_budget(
     sphere: Sphere, rotations: int, budget: int | None, tolerance: float | None
 ) -> TurnBudget:
-    noisy = sphere.noisy
+    # A noisy model's centre is asked for with every turn, else once with every task.
     return TurnBudget(
         rotations=max(1, rotations),
-        turn_cost=sphere.ball.count + (1 if noisy else 0),
-        part_cost=0 if noisy else 1,
+        turn_cost=sphere.ball.count + (1 if sphere.noisy else 0),
+        part_cost=0 if sphere.noisy else 1,
         budget=budget,
         tolerance=tolerance,
     )
 
 
-def _pilot(sphere: Sphere, ball: str | Ball, noise: str, resume: Scores | None) -> Pilot:
-    """What is known before the run: asked for, remembered, or not needed."""
-    if resume is not None:
-        known = resume.settings
-        return Pilot(known.noise, known.odd_power, known.even_power, 0)
+def _pilot(sphere: Sphere, ball: str | Ball, noise: str, earlier: Scores | None) -> Pilot:
+    """What is known before the run: measured now, taken from an earlier run, or not needed."""
+    if earlier is not None:
+        settings = earlier.settings
+        return Pilot(settings.noise, settings.odd_power, settings.even_power, 0)
     if ball != "auto" and noise == "ignore":
         return Pilot(0.0, 0.0, 0.0, 0)
-    # Within bounds only pairs keep a slope from showing as a bend (see `deviation.around`).
+    # Within bounds only pairs keep a slope from showing as a bend (see `sphere.around`).
     pilot = run_pilot(sphere, parity=ball == "auto" and sphere.limits is None)
     if pilot.noise and noise == "refuse":
         raise NoisyModel(
@@ -327,10 +338,11 @@ def _pilot(sphere: Sphere, ball: str | Ball, noise: str, resume: Scores | None) 
 
 def check_room(sphere: Sphere) -> None:
     """Refuse points in a corner of the bounds, where no pair of neighbours fits."""
-    room = slack(sphere, sphere.region.values)
-    if room is None:
+    longest = slack(sphere, sphere.region.values)
+    if longest is None:
         return
-    stuck = np.flatnonzero(~to_numpy64(array_namespace(room).any(room > 0, axis=1)).astype(bool))
+    movable = to_numpy64(array_namespace(longest).any(longest > 0, axis=1)).astype(bool)
+    stuck = np.flatnonzero(~movable)
     if len(stuck):
         raise PointsError(
             f"rows {listed(stuck.tolist())} lie on the bounds in every column that moves, so that "
@@ -339,28 +351,10 @@ def check_room(sphere: Sphere) -> None:
         )
 
 
-def _choose_ball(
-    ball: str | Ball, dimension: int, directions: int | None, rotations: int, paired: bool
-) -> Ball:
-    """The ball to use: chosen, looked up by name, or as given; each copy turned if it is to be."""
-    if isinstance(ball, str) and ball.startswith("auto"):
-        either = paired if ball == "auto" else ball == "auto pairs"
-        return automatic(dimension, directions, rotations, either)
-    chosen = balls.named(ball, dimension, directions) if isinstance(ball, str) else ball
-    if chosen.dimension != dimension:
-        raise SettingsError(
-            f"the ball has {chosen.dimension} dimensions and {dimension} columns move: "
-            f"build it with {dimension}"
-        )
-    if rotations and isinstance(chosen, balls.Directions) and chosen.rotates:
-        return balls.rotated(chosen)
-    return chosen
-
-
-def _check_same(before: Settings, now: Settings) -> None:
+def _check_same(earlier: Settings, now: Settings) -> None:
     """Refuse to mix two different measurements."""
-    differing = before.differing(now, RESUMABLE)
-    if before.fingerprint not in (None, now.fingerprint) and not differing:
+    differing = earlier.differing(now, RESUMABLE)
+    if earlier.fingerprint not in (None, now.fingerprint) and not differing:
         differing = ["set of points"]
     if differing:
         raise SettingsError(
@@ -376,6 +370,7 @@ def _check(
     tolerance: float | None,
     noise: str,
 ) -> None:
+    """Refuse arguments that cannot be meant."""
     if rotations < 0:
         raise SettingsError(f"rotations counts independent copies of the ball, got {rotations}")
     counts = {"directions": directions, "budget": budget}

@@ -1,4 +1,4 @@
-"""From arguments to a climber: model, region, units, radius, ball, bounds and grid."""
+"""From arguments to a `StepChooser`: a setup, a ball of directions, and a grid to round to."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from anharmonic.errors import PointsError, SettingsError
 from anharmonic.measures.search.result import StepRule, StepSettings, walking_ball
 from anharmonic.measures.search.steps import Climb, StepChooser
 from anharmonic.measures.setup.batching import caller_for
-from anharmonic.measures.setup.settling import SetupArguments, settle
+from anharmonic.measures.setup.settling import DEFAULTS, SetupArguments, settle
 from anharmonic.regions import Region
 
 __all__ = ["StepArguments", "prepare"]
@@ -33,14 +33,13 @@ class StepArguments(SetupArguments, total=False):
 def prepare(
     model: object, points: object, climb: Climb, **arguments: Unpack[StepArguments]
 ) -> tuple[StepChooser, StepSettings]:
-    """A climber, and the settings that let it be set out again."""
+    """What chooses steps, and the settings that let it be made again."""
     directions, ball = arguments.get("directions", 20), arguments.get("ball", "auto")
     fewest = 2 if climb == "gamma" else 1
     if directions < fewest:
         raise SettingsError(f"directions must be at least {fewest}, got {directions}")
-    own = ("ball", "directions", "grid")
-    shared = cast(SetupArguments, {k: v for k, v in arguments.items() if k not in own})
-    setup = settle(model, points, **shared)
+    shared = {name: value for name, value in arguments.items() if name in DEFAULTS}
+    setup = settle(model, points, **cast(SetupArguments, shared))
     region = setup.region
     step_rule = StepRule(
         ball=walking_ball(ball, region.dimension, directions, climb),
@@ -67,7 +66,7 @@ def prepare(
 
 
 def _grid(grid: ArrayLike | None, region: Region) -> Floats | None:
-    """The rounding of each moving column, and whether the points are round to begin with."""
+    """The rounding of each moving column; points that are not on the grid are refused."""
     if grid is None:
         return None
     try:
@@ -76,11 +75,12 @@ def _grid(grid: ArrayLike | None, region: Region) -> Floats | None:
         raise SettingsError("grid is a number, or one for each column that moves") from problem
     if not (np.isfinite(cells).all() and (cells >= 0).all()):
         raise SettingsError("a grid's cells are positive numbers, or 0 for a column left free")
-    values = to_numpy64(region.values) / np.where(cells > 0, cells, 1.0)
-    off = (np.abs(values - np.round(values)) > 1e-6) & (cells > 0)
-    if off.any():
+    in_cells = to_numpy64(region.values) / np.where(cells > 0, cells, 1.0)
+    off_grid = (np.abs(in_cells - np.round(in_cells)) > 1e-6) & (cells > 0)
+    if off_grid.any():
+        row = int(np.flatnonzero(off_grid.any(axis=1))[0])
         raise PointsError(
-            f"row {int(np.flatnonzero(off.any(axis=1))[0])} is not on the grid: round the points "
+            f"row {row} is not on the grid: round the points "
             "first, or give 0 for the columns that are free"
         )
     return cells

@@ -1,6 +1,6 @@
 """Walks from point to neighbour: how a step is made, and what a search of many walks found.
 
-A step goes along one direction of a ball, so a walk is its start and one number a step; any
+A step goes along one direction of a ball, so a walk is its start and one number per step; any
 point on it can be made again without having been kept.
 """
 
@@ -23,6 +23,7 @@ from anharmonic._core.randomness import integers
 from anharmonic._core.settings import Settings
 from anharmonic._core.statistics import Rate
 from anharmonic.errors import SettingsError
+from anharmonic.measures.setup.batching import Flags
 from anharmonic.measures.setup.sphere import Segment, around
 
 __all__ = ["Search", "StepRule", "walking_ball"]
@@ -34,7 +35,7 @@ def walking_ball(ball: str | Ball, dimension: int, directions: int, climb: str) 
     """The directions a step chooses from; "auto" steps along one coordinate at a time.
 
     All of them where there are no more than `directions`, else as many drawn afresh for every
-    step. A random walk needs one direction a step.
+    step. A random walk needs one direction per step.
     """
     if isinstance(ball, str):
         name = "cross" if 2 * dimension <= directions else "onehot"
@@ -81,10 +82,10 @@ class StepRule:
         return self.ball.count // 2 if self.ball.paired else self.ball.count
 
     def neighbours(self, start: Array, rows: Integers, turn: int, first: int, stop: int) -> Array:
-        """Where steps along directions first…stop end, reflections after: (rows, each, n)."""
+        """Where steps along directions first…stop end, reflections after: (rows, ends, n)."""
         # Rounding keeps to the bounds as well.
-        free = self if self.grid is None else replace(self, limits=None)
-        points, _ = around(free, start, rows, [Segment(turn, first, stop)])
+        unbounded = self if self.grid is None else replace(self, limits=None)
+        points, _ = around(unbounded, start, rows, [Segment(turn, first, stop)])
         return self.rounded(points)
 
     def anywhere(self, start: Array, rows: Integers, turn: int) -> tuple[Array, Integers]:
@@ -95,7 +96,7 @@ class StepRule:
         ends = self.neighbours(start, rows, turn, 0, 1)
         side = np.zeros(len(rows), dtype=np.int64)
         if self.ball.paired:
-            # A place no ball draws from, so that the side says nothing about the direction.
+            # An index no ball draws from, so that the side is independent of the direction.
             draw = Draw(self.seed, rows, np.full(len(rows), turn), np.empty(0))
             side = integers(draw, np.array([self.ball.count]), 2)[:, 0]
         return ends[np.arange(len(rows)).tolist(), side.tolist()], side * self.half
@@ -112,17 +113,21 @@ class StepRule:
             return points
         xp = array_namespace(points)
         like = {"dtype": points.dtype, "device": device(points)}
-        whole, cell = self.grid > 0, np.where(self.grid > 0, self.grid, 1.0)
+        rounds, cell = self.grid > 0, np.where(self.grid > 0, self.grid, 1.0)
         on_grid = xp.round(points if (cell == 1).all() else points / xp.asarray(cell, **like))
         if not (cell == 1).all():
             on_grid *= xp.asarray(cell, **like)
-        if not whole.all():
-            on_grid = xp.where(xp.asarray(whole, device=device(points)), on_grid, points)
+        if not rounds.all():
+            on_grid = xp.where(xp.asarray(rounds, device=device(points)), on_grid, points)
         if self.limits is None:
             return on_grid
         low, high = (np.asarray(edge) for edge in self.limits)
+        # The outermost multiples of a cell that lie within the bounds.
         inside = np.ceil(low / cell - 1e-9) * cell, np.floor(high / cell + 1e-9) * cell
-        edges = (np.where(whole, near, far) for near, far in zip(inside, (low, high), strict=True))
+        edges = (
+            np.where(rounds, multiple, bound)
+            for multiple, bound in zip(inside, (low, high), strict=True)
+        )
         return xp.clip(on_grid, *(xp.asarray(edge, **like) for edge in edges))
 
 
@@ -133,12 +138,12 @@ class StepSettings(Settings):
     Parameters
     ----------
     climb, asked_ball, grid, shape
-        Where steps go, the ball's name as it was asked for, the rounding of each column, and
-        the shape of one point.
+        What steps lower or raise, the ball's name as it was given, the rounding of each column,
+        and the shape of one point.
     steps, stop
         The most steps of a walk, and whether it ends at its first flip.
     event, nstep
-        When a flip counts and how its chance is come by, of `nstep_robustness`.
+        When a flip counts and how its chance is estimated, of `nstep_robustness`.
     """
 
     climb: str = ""
@@ -155,15 +160,30 @@ class StepSettings(Settings):
 class Search:
     """Where walks from some points led, and when the decision changed.
 
-    - `starts` (points, n): the coordinates that moved, before the first step.
-    - `choices` (points, steps): which direction each step took; −1 where none was taken.
-    - `labels` (points, steps+1): the class (a column's number) before the first step and after
-      each; −1 where nobody asked.
-    - `margins`, alike: output of the first class less the best other; NaN where nobody asked.
-    - `gammas` (points, steps): with climb="gamma", the chosen neighbour's gamma, from directions
-      that had no part in choosing it. NaN otherwise.
-    - `flips` (points,): the first step with another class; −1 for none.
-    - `queries` (points,): rows the model was asked for.
+    Parameters
+    ----------
+    starts : (points, n)
+        The coordinates that moved, before the first step.
+    choices : (points, steps)
+        Which direction each step took; −1 where none was taken.
+    labels : (points, steps + 1)
+        The class (a column's number) before the first step and after each; −1 where the model
+        was not called.
+    margins : (points, steps + 1)
+        Output of the first class less the best other; NaN where the model was not called.
+    gammas : (points, steps)
+        With climb="gamma", the chosen neighbour's gamma, from directions that had no part in
+        choosing it. NaN otherwise.
+    flips : (points,)
+        The first step with another class; −1 for none.
+    queries : (points,)
+        Rows the model was asked for.
+    settings
+        How the search was made.
+    ball
+        The ball, where it is not one that the settings name.
+    ends : (points, n)
+        Where the walks ended; worked out from the choices where it is not given.
     """
 
     starts: Floats
@@ -181,7 +201,7 @@ class Search:
         return len(self.starts)
 
     @property
-    def flipped(self) -> Any:
+    def flipped(self) -> Flags:
         """Whether each point's decision changed on the way, (points,)."""
         return self.flips >= 0
 
@@ -212,15 +232,16 @@ class Search:
         return Rate.of(int(self.flipped.sum()), int((self.labels[:, 0] >= 0).sum()))
 
     def path(self, row: int) -> Array:
-        """Every place of one walk, its start first: (steps taken + 1, …)."""
+        """Every point of one walk, its start first: (steps taken + 1, …)."""
         step_rule = self.step_rule
         position = self.starts[row]
-        places = [position]
+        positions = [position]
         for step, choice in enumerate(self.choices[row, : self.taken[row]].tolist()):
             if choice >= 0:
+                # Walks draw on even turns: see `StepChooser.step`.
                 position = step_rule.step(position, row, 2 * step, choice)
-            places.append(position)
-        return self._in_shape_of_points(np.stack(places))
+            positions.append(position)
+        return self._in_shape_of_points(np.stack(positions))
 
     def end(self, rows: Sequence[int] | Integers | None = None) -> Array:
         """Where walks ended: (rows, …)."""
@@ -232,36 +253,39 @@ class Search:
     @property
     def step_rule(self) -> StepRule:
         """How the steps were made."""
-        known = self.settings
+        settings = self.settings
         ball = self.ball
         if ball is None:
-            if known.asked_ball is None:
+            if settings.asked_ball is None:
                 raise SettingsError(
                     "this search was made with a ball of your own, which is not in the file: "
                     "set it with dataclasses.replace(search, ball=…)"
                 )
-            ball = walking_ball(known.asked_ball, known.dimension, known.directions, known.climb)
-        bounds, grid = known.bounds, known.grid
+            ball = walking_ball(
+                settings.asked_ball, settings.dimension, settings.directions, settings.climb
+            )
+        bounds, grid = settings.bounds, settings.grid
         return StepRule(
             ball=ball,
-            radius=known.radius,
-            units=np.asarray(known.scale),
+            radius=settings.radius,
+            units=np.asarray(settings.scale),
             limits=None if bounds is None else (np.asarray(bounds[0]), np.asarray(bounds[1])),
             grid=None if grid is None else np.asarray(grid),
-            seed=known.seed,
+            seed=settings.seed,
         )
 
-    def _in_shape_of_points(self, places: Array) -> Array:
-        """Places (many, n) in the shape of the points they came from, where nothing was still."""
+    def _in_shape_of_points(self, positions: Array) -> Array:
+        """Positions (rows, n) in the shape of the points, where no column was held still."""
         shape = tuple(self.settings.shape)
-        return places if self.settings.still or len(shape) < 2 else places.reshape(-1, *shape)
+        flat = self.settings.still or len(shape) < 2
+        return positions if flat else positions.reshape(-1, *shape)
 
     def name_of(self, label: int) -> str:
         """A class's name, or its number where it has none."""
         classes = self.settings.classes
         return str(classes[label]) if classes and 0 <= label < len(classes) else str(label)
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> dict[str, object]:
         """The headline as plain numbers, ready for JSON."""
         low, high = self.rate[1:]
         first = self.flips[self.flipped]
@@ -304,8 +328,8 @@ class Search:
         last = np.arange(len(self)), self.taken
         columns = {
             "row": np.arange(len(self)),
-            "label": np.array([self.name_of(each) for each in self.labels[:, 0].tolist()]),
-            "end_label": np.array([self.name_of(each) for each in self.labels[last].tolist()]),
+            "label": np.array([self.name_of(label) for label in self.labels[:, 0].tolist()]),
+            "end_label": np.array([self.name_of(label) for label in self.labels[last].tolist()]),
             "first_flip": self.flips,
             "steps": self.taken,
             "stuck": self.stuck,

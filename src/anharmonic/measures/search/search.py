@@ -1,4 +1,4 @@
-"""`adversarial_search`: settle the arguments, walk, and keep what was found whatever happens."""
+"""`adversarial_search`: settle the arguments, walk, and keep what is known whatever happens."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Unpack
 
 from numpy.typing import ArrayLike
 
-from anharmonic._core.checkpoints import PathLike, kept
+from anharmonic._core.checkpoints import PathLike
+from anharmonic._core.checkpoints import kept as checkpointing
 from anharmonic._core.progress import Progress, shown
 from anharmonic._core.protocols import Ball
 from anharmonic.errors import InputError, MeasurementStopped, SettingsError
@@ -42,32 +43,54 @@ def adversarial_search(
 ) -> Search:
     """Walk from each point, a neighbour per step, and record when its class changes.
 
-    - `climb`: "margin" goes to the neighbour where the first class leads least (or trails
-      most), "output" to where that class's own output is lowest; "gamma" is the paper's
-      Algorithm 2 (gamma of the first class's output, chosen on one half of each neighbour's
-      ball and recorded from the other); "random" goes anywhere. A step costs `directions`
-      queries; "gamma" directions·(directions + 1); "random" one. Each point costs one more.
-    - `ball`: "auto" steps along one coordinate, as the paper does; or a name or a ball.
-    - `grid`: round every coordinate (numbers, 0 for a free one), as `grid=1.0` for grey levels.
-      Steps that end where they began are not taken and counted in `stuck`.
-    - `stop`: end a walk at its first flip. `budget`: queries in all.
-    - `resume`: an unfinished search, or one that should take more `steps`, or a file of either.
-    - The other arguments are `gamma`'s, `checkpoint` and `progress` among them.
+    Parameters
+    ----------
+    model, points
+        Anything `as_model` takes, and rows, a DataFrame or a `regions.Region`.
+    steps
+        The most steps of a walk.
+    ball
+        "auto" steps along one coordinate, as the paper does; or a name or a ball.
+    directions
+        How many neighbours a step chooses from, at most.
+    climb : "margin", "output", "gamma" or "random"
+        "margin" goes to the neighbour where the first class leads least (or trails most),
+        "output" to where that class's own output is lowest; "gamma" is the paper's Algorithm 2
+        (gamma of the first class's output, chosen on one half of each neighbour's ball and
+        recorded from the other); "random" goes anywhere. A step costs `directions` queries;
+        "gamma" directions·(directions + 1); "random" one. Each point costs one more.
+    grid
+        Round every coordinate (numbers, 0 for a free one), as `grid=1.0` for grey levels. Steps
+        that end where they began are not taken and counted in `stuck`.
+    budget
+        Queries in all.
+    stop
+        End a walk at its first flip.
+    resume
+        An unfinished search, or one that should take more `steps`, or a file of either.
+    radius, scale, reference, moving, bounds, output, batch_size, seed, checkpoint, progress
+        As in `gamma`.
 
+    Notes
+    -----
     Margins are in the outputs' unit. Where probabilities are 0 or 1 to rounding they say
     nothing about where to go: search with output="logit" then.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> def slope(x):
     ...     return np.stack([x[:, 0], -x[:, 0]], axis=1)
-    >>> found = adversarial_search(slope, np.array([[0.9, 0.0]]), radius=0.25, scale=None)
-    >>> found.flips.tolist(), found.path(0)[:, 0].round(2).tolist()
+    >>> search = adversarial_search(slope, np.array([[0.9, 0.0]]), radius=0.25, scale=None)
+    >>> search.flips.tolist(), search.path(0)[:, 0].round(2).tolist()
     ([4], [0.9, 0.65, 0.4, 0.15, -0.1])
 
-    Reference: Harmonic Machine Learning Models are Robust (section 5, algorithm 2).
+    References
+    ----------
+    Harmonic Machine Learning Models are Robust (section 5, algorithm 2).
     """
-    _checked(climb, steps, budget)
-    chooser, facts = prepare(
+    _check(climb, steps, budget)
+    chooser, settings = prepare(
         model,
         points,
         climb,
@@ -76,29 +99,29 @@ def adversarial_search(
         grid=grid,
         **setup,
     )
-    state = SearchState(chooser, facts.with_facts(steps=steps, stop=stop, budget=budget))
+    state = SearchState(chooser, settings.with_facts(steps=steps, stop=stop, budget=budget))
     if resume is not None:
         state.resume_from(resume if isinstance(resume, Search) else Search.load(resume))
     with (
-        kept(checkpoint, resume, state.found) as keep,
-        _keeping(state),
-        shown(progress) as tell,
+        checkpointing(checkpoint, resume, state.search_so_far) as save_if_due,
+        _attaching_partial(state),
+        shown(progress) as report_progress,
     ):
         state.begin()
-        state.walk(tell, keep)
-    return state.found()
+        state.walk(report_progress, save_if_due)
+    return state.search_so_far()
 
 
 @contextmanager
-def _keeping(state: SearchState) -> Iterator[None]:
-    """Whatever stops a search, what was found goes along with the error."""
+def _attaching_partial(state: SearchState) -> Iterator[None]:
+    """Whatever stops a search, what is known by then goes along with the error."""
     try:
         yield
     except InputError:
         raise
     except BaseException as stop:
         with suppress(AttributeError):
-            setattr(stop, "partial", state.found(False))  # noqa: B010
+            setattr(stop, "partial", state.search_so_far(False))  # noqa: B010
         if isinstance(stop, MeasurementStopped):
             stop.args = (
                 f"{stop.args[0]}. What was found is kept in .partial",
@@ -107,7 +130,7 @@ def _keeping(state: SearchState) -> Iterator[None]:
         raise
 
 
-def _checked(climb: str, steps: int, budget: int | None) -> None:
+def _check(climb: str, steps: int, budget: int | None) -> None:
     if climb not in CLIMBS:
         raise SettingsError(f"no climb {climb!r}: choose one of {', '.join(CLIMBS)}")
     for name, number in {"steps": steps, "budget": budget}.items():

@@ -10,8 +10,9 @@ from functools import partial
 from threading import Lock
 
 import numpy as np
-from array_api_compat import array_namespace, device
+from array_api_compat import array_namespace
 
+from anharmonic._core.arrays import array_like
 from anharmonic._core.margins import labels_of, margins_of
 from anharmonic._core.progress import Telling
 from anharmonic._core.protocols import Integers, Map
@@ -36,41 +37,40 @@ class SearchState:
 
     def __init__(self, chooser: StepChooser, settings: StepSettings) -> None:
         self.chooser, self.settings = chooser, settings
-        many, steps = len(chooser.caller.region), settings.steps
-        start = rows_on_device(chooser.caller, np.arange(many))
+        count, steps = len(chooser.caller.region), settings.steps
+        start = rows_on_device(chooser.caller, np.arange(count))
         self.positions = array_namespace(start).asarray(start, copy=True)
         self.starts = np.array(numbers(start))
-        self.choices = np.full((many, steps), -1, dtype=np.int64)
-        self.labels = np.full((many, steps + 1), -1, dtype=np.int64)
-        self.margins = np.full((many, steps + 1), np.nan)
-        self.gammas = np.full((many, steps), np.nan)
-        self.flips = np.full(many, -1, dtype=np.int64)
-        self.queries = np.zeros(many, dtype=np.int64)
-        self.telling = Lock()
+        # Column 0 of labels and margins is the start, column s + 1 the end of step s.
+        self.choices = np.full((count, steps), -1, dtype=np.int64)
+        self.labels = np.full((count, steps + 1), -1, dtype=np.int64)
+        self.margins = np.full((count, steps + 1), np.nan)
+        self.gammas = np.full((count, steps), np.nan)
+        self.flips = np.full(count, -1, dtype=np.int64)
+        self.queries = np.zeros(count, dtype=np.int64)
+        self.recording = Lock()
 
-    def resume_from(self, before: Search) -> None:
+    def resume_from(self, earlier: Search) -> None:
         """Stand where another search stopped."""
-        known, steps = before.settings.steps, self.settings.steps
-        differing = before.settings.differing(self.settings, SAME)
-        if differing or known > steps:
+        done, steps = earlier.settings.steps, self.settings.steps
+        differing = earlier.settings.differing(self.settings, SAME)
+        if differing or done > steps:
             raise SettingsError(
                 f"resume= was searched with another {', '.join(differing) or 'number of steps'}: "
                 "call with the same arguments and data as before (only steps= may grow)"
             )
-        self.choices[:, :known], self.gammas[:, :known] = before.choices, before.gammas
-        self.labels[:, : known + 1], self.margins[:, : known + 1] = before.labels, before.margins
-        self.flips[:], self.queries[:] = before.flips, before.queries
-        moved = np.flatnonzero((before.choices >= 0).any(axis=1))
+        self.choices[:, :done], self.gammas[:, :done] = earlier.choices, earlier.gammas
+        self.labels[:, : done + 1], self.margins[:, : done + 1] = earlier.labels, earlier.margins
+        self.flips[:], self.queries[:] = earlier.flips, earlier.queries
+        moved = np.flatnonzero((earlier.choices >= 0).any(axis=1))
         if len(moved):
             # A file does not hold a ball of the caller's own, who has given it again.
-            again = replace(before, ball=self.chooser.step_rule.ball)
-            ends = again.end(moved).reshape(len(moved), -1)
-            here = self.positions
-            there = array_namespace(here).asarray(ends, dtype=here.dtype, device=device(here))
-            here[moved.tolist()] = there
+            with_ball = replace(earlier, ball=self.chooser.step_rule.ball)
+            ends = with_ball.end(moved).reshape(len(moved), -1)
+            self.positions[moved.tolist()] = array_like(ends, self.positions)
 
-    def found(self, finished: bool = True) -> Search:
-        """What is known by now, and whether the search came to its end."""
+    def search_so_far(self, finished: bool = True) -> Search:
+        """What is known by now; `finished` says whether the search came to its end."""
         return Search(
             starts=self.starts,
             choices=self.choices.copy(),
@@ -85,7 +85,7 @@ class SearchState:
         )
 
     def begin(self) -> None:
-        """Ask for every start."""
+        """Call the model at every start."""
         waiting = np.flatnonzero(self.labels[:, 0] < 0)
         if len(waiting) > self._left():
             raise SettingsError(
@@ -98,18 +98,25 @@ class SearchState:
             self.margins[rows, 0] = margins_of(outputs, self.labels[rows, 0])
             self.queries[rows] += 1
 
-    def walk(self, tell: Telling | None, keep: Callable[[], None]) -> None:
-        """Everyone takes steps until nobody is due one or can pay for it."""
+    def walk(self, report_progress: Telling | None, save_if_due: Callable[[], None]) -> None:
+        """All walks take steps until none is due one or the budget pays for none."""
         caller = self.chooser.caller
         run: Map = map
         if self.settings.budget is None:
-            # With one, who is paid for must not depend on who happens to be quicker.
+            # With a budget, which rows it pays for must not depend on which are quicker.
             caller, run = caller.overlapped()
             self.chooser = replace(self.chooser, caller=caller)
         streams = STREAMS if run is not map else 1
         groups = [np.arange(stream, len(self.flips), streams) for stream in range(streams)]
+        # The first step alone: a radius that moves nothing shows at once.
         for steps in (1, self.settings.steps):
-            deque(run(partial(self._go, steps=steps, tell=tell, keep=keep), groups), maxlen=0)
+            take_steps = partial(
+                self._take_steps,
+                steps=steps,
+                report_progress=report_progress,
+                save_if_due=save_if_due,
+            )
+            deque(run(take_steps, groups), maxlen=0)
             if steps == 1 and self.chooser.climb != "random" and (self.choices[:, 0] < 0).all():
                 raise SettingsError(
                     "no step from any point went anywhere: a radius of "
@@ -117,28 +124,32 @@ class SearchState:
                     "stopped by the bounds. Raise the radius"
                 )
 
-    def _go(
-        self, group: Integers, steps: int, tell: Telling | None, keep: Callable[[], None]
+    def _take_steps(
+        self,
+        group: Integers,
+        steps: int,
+        report_progress: Telling | None,
+        save_if_due: Callable[[], None],
     ) -> None:
-        """Those of a group who are furthest behind take a step, until all have so many."""
+        """Those rows of a group that are furthest behind take a step, until all have so many."""
         cost = self.chooser.cost
         while len(rows := self._due(group, steps)):
             number = int(self._taken()[rows[0]])
-            for few in blocks(rows, self.chooser.rows_at_once):
-                here = self.positions[few.tolist()]
-                step = self.chooser.step(here, few, self.labels[few, 0], number)
-                # One at a time, so that what is kept holds whole steps.
-                with self.telling:
-                    with self._whole(few, number):
-                        self._record(few, number, step)
-                    keep()
-                    if tell is not None:
+            for block in blocks(rows, self.chooser.rows_at_once):
+                here = self.positions[block.tolist()]
+                step = self.chooser.step(here, block, self.labels[block, 0], number)
+                # One at a time, so that a checkpoint holds whole steps.
+                with self.recording:
+                    with self._atomically(block, number):
+                        self._record(block, number, step)
+                    save_if_due()
+                    if report_progress is not None:
                         spent, active = int(self.queries.sum()), self._active()
                         due = int((self.settings.steps - self._taken()[active]).sum())
-                        tell(spent, spent + due * cost)
+                        report_progress(spent, spent + due * cost)
 
     @contextmanager
-    def _whole(self, rows: Integers, number: int) -> Iterator[None]:
+    def _atomically(self, rows: Integers, number: int) -> Iterator[None]:
         """Whatever interrupts the record of a step, it was taken or it was not."""
         here = self.positions[rows.tolist()]
         flips, queries = self.flips[rows], self.queries[rows]
@@ -152,6 +163,7 @@ class SearchState:
             raise
 
     def _record(self, rows: Integers, number: int, step: Step) -> None:
+        """Write down a step; where it went nowhere, label and margin stay as they were."""
         first, moved = self.labels[rows, 0], step.choices >= 0
         self.positions[rows.tolist()] = step.ends
         self.choices[rows, number] = step.choices
@@ -159,26 +171,30 @@ class SearchState:
         labels, margins = labels_of(step.outputs), margins_of(step.outputs, first)
         self.margins[rows, number + 1] = np.where(moved, margins, self.margins[rows, number])
         self.labels[rows, number + 1] = np.where(moved, labels, self.labels[rows, number])
-        new = (self.flips[rows] < 0) & (self.labels[rows, number + 1] != first)
-        self.flips[rows[new]] = number + 1
+        first_flip = (self.flips[rows] < 0) & (self.labels[rows, number + 1] != first)
+        self.flips[rows[first_flip]] = number + 1
         self.queries[rows] += step.queries
 
     def _due(self, group: Integers, steps: int) -> Integers:
-        """Rows furthest behind among those still walking, as many as the budget has room for."""
+        """Rows furthest behind among those still walking, as many as the budget pays for."""
         active = np.intersect1d(group, self._active(), assume_unique=True)
         taken = self._taken()[active]
         active, taken = active[taken < steps], taken[taken < steps]
+        # Level by level, so that a budget that runs out leaves all walks about equally long.
         behind = active[taken == taken.min(initial=self.settings.steps)]
-        within = int(min(len(behind), self._left() // self.chooser.cost))
-        return np.asarray(behind[:within])
+        affordable = int(min(len(behind), self._left() // self.chooser.cost))
+        return np.asarray(behind[:affordable])
 
     def _active(self) -> Integers:
+        """Rows that are still walking."""
         stopped = (self.flips >= 0) & bool(self.settings.stop)
         return np.flatnonzero(~stopped & (self._taken() < self.settings.steps))
 
     def _taken(self) -> Integers:
+        """Steps of each row so far."""
         return np.asarray((self.labels >= 0).sum(axis=1) - 1)
 
     def _left(self) -> float:
+        """Queries that the budget leaves."""
         budget = self.settings.budget
         return float("inf") if budget is None else budget - int(self.queries.sum())

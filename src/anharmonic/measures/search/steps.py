@@ -1,6 +1,6 @@
-"""One step of many walks: build every neighbour, ask, choose.
+"""One step of many walks: build every neighbour, call the model, choose.
 
-All rows and all directions of a step are asked together, in pieces that fit in memory. What
+All rows and all directions of a step are asked for together, in pieces that fit in memory. What
 is chosen depends on neither the pieces nor the other rows.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from array_api_compat import array_namespace
@@ -17,7 +17,7 @@ from anharmonic._core.arrays import to_numpy64
 from anharmonic._core.margins import by_class, margins_of, of_classes
 from anharmonic._core.protocols import Array, Floats, Integers
 from anharmonic.measures.search.result import StepRule
-from anharmonic.measures.setup.batching import ModelCaller, call_on_device
+from anharmonic.measures.setup.batching import Flags, ModelCaller, call_on_device
 
 __all__ = ["Climb", "Step", "StepChooser", "blocks"]
 
@@ -37,23 +37,23 @@ class Step(NamedTuple):
     queries: int
 
 
-class Judged(NamedTuple):
-    """What neighbours are worth (rows, each), less is better; their gammas; queries it took."""
+class Ranked(NamedTuple):
+    """What neighbours are ranked by (rows, ends), least first; their gammas; queries it took."""
 
-    worth: Floats
+    rank: Floats
     gammas: Floats
     queries: int = 0
 
 
-def blocks(rows: Integers, each: int) -> Iterator[Integers]:
-    """Rows, a few at a time."""
-    for start in range(0, len(rows), each):
-        yield rows[start : start + each]
+def blocks(rows: Integers, size: int) -> Iterator[Integers]:
+    """Rows, so many at a time."""
+    for start in range(0, len(rows), size):
+        yield rows[start : start + size]
 
 
 @dataclass(frozen=True)
 class StepChooser:
-    """Whom to ask, how steps are made, and what makes one better than another."""
+    """The model's calls, how steps are made, and what makes one better than another."""
 
     caller: ModelCaller
     step_rule: StepRule
@@ -62,6 +62,7 @@ class StepChooser:
 
     @property
     def sides(self) -> int:
+        """Ends along each direction the ball draws: 2 for pairs."""
         return 2 if self.step_rule.ball.paired else 1
 
     @property
@@ -73,15 +74,15 @@ class StepChooser:
     @property
     def rows_at_once(self) -> int:
         """Rows whose neighbours fit in memory together."""
-        each = self.sides if self.climb == "random" else self.step_rule.ball.count
-        return max(1, self.chunk // each)
+        ends = self.sides if self.climb == "random" else self.step_rule.ball.count
+        return max(1, self.chunk // ends)
 
     def outputs(self, points: Array, rows: Integers) -> Floats:
-        """Answers (rows, each, classes) at points (rows, each, n)."""
-        return to_numpy64(self._there(points, rows))
+        """Outputs (rows, ends, classes) at points (rows, ends, n), in main memory."""
+        return to_numpy64(self._outputs_on_device(points, rows))
 
-    def _there(self, points: Array, rows: Integers) -> Array:
-        """The same, where the model gave them."""
+    def _outputs_on_device(self, points: Array, rows: Integers) -> Array:
+        """The same outputs, left on the model's device."""
         return by_class(call_on_device(self.caller, points, rows), self.caller.model.kind)
 
     def step(self, start: Array, rows: Integers, classes: Integers, number: int) -> Step:
@@ -89,45 +90,46 @@ class StepChooser:
         # Odd turns are for the neighbours' own balls.
         turn = 2 * number
         if self.climb == "random":
-            return self._anywhere(start, rows, turn)
+            return self._random_step(start, rows, turn)
         best: Step | None = None
         least = np.full(len(rows), np.inf)
-        room = max(1, self.chunk // (self.sides * len(rows)))
-        for low in range(0, self.step_rule.half, room):
-            high = min(self.step_rule.half, low + room)
+        directions_at_once = max(1, self.chunk // (self.sides * len(rows)))
+        for low in range(0, self.step_rule.half, directions_at_once):
+            high = min(self.step_rule.half, low + directions_at_once)
             ends = self.step_rule.neighbours(start, rows, turn, low, high)
-            outputs = self._there(ends, rows)
-            within = np.arange(ends.shape[1])
-            indices = low + within % (high - low) + self.step_rule.half * (within // (high - low))
-            judged = self._judged(ends, outputs, rows, classes, turn + 1, indices)
-            worth = np.where(_still(ends, start), np.inf, judged.worth)
-            place = np.argmin(worth, axis=1)
-            reached = _picked(worth, place)
-            here = Step(
-                _picked(ends, place),
-                np.where(np.isfinite(reached), indices[place], -1),
-                to_numpy64(_picked(outputs, place)),
-                _picked(judged.gammas, place),
-                outputs.shape[1] + judged.queries,
+            outputs = self._outputs_on_device(ends, rows)
+            # The piece's ends in the ball's own numbering: reflections come after all originals.
+            column = np.arange(ends.shape[1])
+            indices = low + column % (high - low) + self.step_rule.half * (column // (high - low))
+            ranked = self._ranked(ends, outputs, rows, classes, turn + 1, indices)
+            rank = np.where(_unmoved(ends, start), np.inf, ranked.rank)
+            chosen = np.argmin(rank, axis=1)
+            lowest = _pick(rank, chosen)
+            candidate = Step(
+                _pick(ends, chosen),
+                np.where(np.isfinite(lowest), indices[chosen], -1),
+                to_numpy64(_pick(outputs, chosen)),
+                _pick(ranked.gammas, chosen),
+                outputs.shape[1] + ranked.queries,
             )
             if best is None:
-                best, least = here, reached
+                best, least = candidate, lowest
                 continue
-            # Ties go to the first direction, as they would if all had been asked at once.
-            wins = (reached < least) | ((reached == least) & (here.choices < best.choices))
-            best = _merged(best, here, wins & np.isfinite(reached))
-            least = np.minimum(least, reached)
+            # Ties go to the first direction, as they would if all had been asked for at once.
+            wins = (lowest < least) | ((lowest == least) & (candidate.choices < best.choices))
+            best = _merge(best, candidate, wins & np.isfinite(lowest))
+            least = np.minimum(least, lowest)
         assert best is not None
         return best
 
-    def _anywhere(self, start: Array, rows: Integers, turn: int) -> Step:
+    def _random_step(self, start: Array, rows: Integers, turn: int) -> Step:
         """A random step of each row."""
-        there, choices = self.step_rule.anywhere(start, rows, turn)
-        moved = ~_still(there[:, None, :], start)[:, 0]
-        outputs = self.outputs(there[:, None, :], rows)[:, 0]
-        return Step(there, np.where(moved, choices, -1), outputs, np.full(len(rows), np.nan), 1)
+        ends, choices = self.step_rule.anywhere(start, rows, turn)
+        moved = ~_unmoved(ends[:, None, :], start)[:, 0]
+        outputs = self.outputs(ends[:, None, :], rows)[:, 0]
+        return Step(ends, np.where(moved, choices, -1), outputs, np.full(len(rows), np.nan), 1)
 
-    def _judged(
+    def _ranked(
         self,
         ends: Array,
         outputs: Array,
@@ -135,22 +137,24 @@ class StepChooser:
         classes: Integers,
         turn: int,
         indices: Integers,
-    ) -> Judged:
+    ) -> Ranked:
+        """Neighbours ranked by what the search goes for: margin, output, or gamma."""
         unknown = np.full(outputs.shape[:2], np.nan)
         if self.climb == "margin":
-            return Judged(to_numpy64(margins_of(outputs, classes)), unknown)
+            return Ranked(to_numpy64(margins_of(outputs, classes)), unknown)
         own = to_numpy64(of_classes(outputs, classes))
         if self.climb == "output":
-            return Judged(own, unknown)
-        many, each, dimension = ends.shape
-        owners, flat = np.repeat(rows, each), ends.reshape((many * each, dimension))
-        # Every neighbour draws directions of its own, whatever it is asked together with.
-        drawn = owners * self.step_rule.ball.count + np.tile(indices, many)
-        means = self._means(flat, owners, np.repeat(classes, each), drawn, turn)
-        choosing, scoring = (own - mean.reshape(many, each) for mean in means)
+            return Ranked(own, unknown)
+        # Algorithm 2: gamma of every neighbour, from a ball around each.
+        count, width, dimension = ends.shape
+        owners, flat = np.repeat(rows, width), ends.reshape((count * width, dimension))
+        # Every neighbour draws directions of its own, whatever it is called together with.
+        drawn = owners * self.step_rule.ball.count + np.tile(indices, count)
+        means = self._means(flat, owners, np.repeat(classes, width), drawn, turn)
+        choosing, scoring = (own - mean.reshape(count, width) for mean in means)
         # The side of 0 is chosen too, so the score is counted along it: noise only lowers it.
         gammas = scoring * np.sign(choosing)
-        return Judged(-np.abs(choosing), gammas, each * self.step_rule.ball.count)
+        return Ranked(-np.abs(choosing), gammas, width * self.step_rule.ball.count)
 
     def _means(
         self, points: Array, owners: Integers, classes: Integers, drawn: Integers, turn: int
@@ -161,6 +165,7 @@ class StepChooser:
         directions are no ball: it is taken whole both times.
         """
         half = self.step_rule.half
+        # Cross-fitting: one half chooses the neighbour, the other says what its gamma is.
         middle = half // 2 if self.step_rule.ball.fresh else half
         parts = [(0, middle), (middle, half)] if middle < half else [(0, half)]
         means = []
@@ -168,29 +173,29 @@ class StepChooser:
             total = np.zeros(len(drawn))
             for low in range(start, stop, max(1, self.chunk // self.sides)):
                 high = min(stop, low + max(1, self.chunk // self.sides))
-                each = max(1, self.chunk // (self.sides * (high - low)))
-                for few in blocks(np.arange(len(drawn)), each):
+                points_at_once = max(1, self.chunk // (self.sides * (high - low)))
+                for block in blocks(np.arange(len(drawn)), points_at_once):
                     around = self.step_rule.neighbours(
-                        points[few.tolist()], drawn[few], turn, low, high
+                        points[block.tolist()], drawn[block], turn, low, high
                     )
-                    outputs = self._there(around, owners[few])
-                    total[few] += to_numpy64(of_classes(outputs, classes[few]).sum(axis=1))
+                    outputs = self._outputs_on_device(around, owners[block])
+                    total[block] += to_numpy64(of_classes(outputs, classes[block]).sum(axis=1))
             means.append(total / (self.sides * (stop - start)))
         return [means[0], means[-1]]
 
 
-def _still(ends: Array, start: Array) -> Any:
-    """Which steps (rows, each, n) ended where they began."""
+def _unmoved(ends: Array, start: Array) -> Flags:
+    """Which steps (rows, ends, n) ended where they began."""
     return to_numpy64(array_namespace(ends).all(ends == start[:, None, :], axis=-1)) > 0
 
 
-def _picked(values: Array, place: Integers) -> Array:
-    """One of each row's values (rows, each, …)."""
-    return values[np.arange(len(place)).tolist(), place.tolist()]
+def _pick(values: Array, columns: Integers) -> Array:
+    """One of each row's values (rows, ends, …)."""
+    return values[np.arange(len(columns)).tolist(), columns.tolist()]
 
 
-def _merged(one: Step, other: Step, wins: Any) -> Step:
-    """Row by row the other step where it wins; both were asked for."""
+def _merge(one: Step, other: Step, wins: Flags) -> Step:
+    """Row by row the other step where it wins; the queries of both."""
     rows = np.flatnonzero(wins).tolist()
     ends = one.ends
     if rows:

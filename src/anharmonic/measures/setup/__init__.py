@@ -1,1 +1,1 @@
-"""What every measure starts from: whom to ask, where, how far around, in calls of which size."""
+"""What every measure starts from: a model, points, units, a radius, and batched calls."""

@@ -1,4 +1,4 @@
-"""Ask a model for many points: in calls of the size it answers fastest, and checked."""
+"""Call a model for many points: in batches of the size it answers fastest, and checked."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import warnings
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from itertools import zip_longest
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from array_api_compat import array_namespace, device, is_torch_array
@@ -52,17 +52,17 @@ RECENT = 8
 GAIN = 0.9
 """The share of one size's time below which the next one's must be for a larger one to be tried.
 
-A cost of each call that makes 512 rows an eighth dearer makes 2048 rows a thirtieth dearer;
+A fixed cost per call that makes 512 rows an eighth dearer makes 2048 rows a thirtieth dearer;
 below that a larger call cannot win much, and to a network it can be a loss."""
 TIE = 1.02
-"""Sizes this close are equal, and the smaller is taken: what it needs is reused, not given back."""
+"""Sizes this close are equal, and the smaller is taken: the allocator reuses its buffers."""
 EXPLORED = 0.005
 """The share of all rows that goes to finding out whether another size has become faster."""
 
 
 @dataclass
 class BatchSizer:
-    """How many rows a model gets in one call: as told, or what proves fastest.
+    """How many rows a model gets in one call: `most` where that is fixed, or what proves fastest.
 
     Networks like what fits their caches, forests like more. Sizes are tried on the first calls
     of a run, which are needed anyway, larger ones as long as that pays, and now and then again,
@@ -70,7 +70,7 @@ class BatchSizer:
     """
 
     most: int
-    told: bool = False
+    fixed: bool = False
     least: int = SMALLEST_CALL
     seconds_per_row: float | None = None
     total: int = 0
@@ -80,13 +80,13 @@ class BatchSizer:
 
     def size(self) -> int:
         """Rows for the next call."""
-        return self.most if self.told else self.following or min(GROWTH * self.least, self.most)
+        return self.most if self.fixed else self.following or min(GROWTH * self.least, self.most)
 
     def record(self, rows: int, seconds: float) -> None:
         """Remember how long a call took."""
         self.seconds_per_row = seconds / rows
         size = self.size()
-        if not self.told and 2 * rows > size:
+        if not self.fixed and 2 * rows > size:
             # Replaced, never changed in place: threads may be reading.
             self.times[size] = (*self.times.get(size, ()), seconds / rows)[-RECENT:]
             self.rows[size] = self.rows.get(size, 0) + rows
@@ -99,11 +99,13 @@ class BatchSizer:
             if len(self.times.get(size, ())) < tries:
                 return size
         fastest = min(map(self._fastest, sizes))
-        # The smallest is there to learn from: its calls are too many to be the choice in a tie.
+        # In a tie the smallest size is the last choice: it makes the most calls, and was tried
+        # only to measure the cost per call.
         ordered = [*sizes[1:], sizes[0]]
         best = next(size for size in ordered if self._fastest(size) <= TIE * fastest)
-        spare = EXPLORED * self.total
-        rarely = (size for size in sizes if self.rows.get(size, 0) + size < spare)
+        # A size that has had less than its share of all rows is tried once more.
+        share = EXPLORED * self.total
+        rarely = (size for size in sizes if self.rows.get(size, 0) + size < share)
         return next((size for size in rarely if size != best), best)
 
     def _worthwhile(self) -> list[int]:
@@ -111,34 +113,38 @@ class BatchSizer:
         sizes = [min(self.least, self.most)]
         while sizes[-1] < self.most:
             sizes.append(min(GROWTH * sizes[-1], self.most))
-        for reached in range(2, len(sizes)):
-            before, last = sizes[reached - 2 : reached]
-            if self._fastest(last) >= GAIN * self._fastest(before):
-                return sizes[:reached]
+        for end in range(2, len(sizes)):
+            smaller, larger = sizes[end - 2 : end]
+            if self._fastest(larger) >= GAIN * self._fastest(smaller):
+                return sizes[:end]
         return sizes
 
     def halve(self, rows: int) -> None:
-        """Ask for half of so many from now on: they did not fit where the model lives."""
-        self.most, self.told = min(self.size(), max(1, rows // 2)), True
+        """Half as many rows per call from now on: they did not fit on the model's device."""
+        self.most, self.fixed = min(self.size(), max(1, rows // 2)), True
 
     def within(self, seconds: float, most: int) -> int:
-        """Rows that can be asked for in some seconds, by the latest call; `most` if unknown."""
+        """Rows the model answers in some seconds, by the latest call; `most` if unknown."""
         if not self.seconds_per_row:
             return most
         return int(min(most, max(1.0, seconds / self.seconds_per_row)))
 
     def _fastest(self, size: int) -> float:
+        """Seconds per row of the fastest recent call: a busy machine only makes calls slower."""
         return min(self.times.get(size, (np.inf,)))
 
 
 class ModelCaller(NamedTuple):
-    """Who is asked, about what, how fast, and on which device if not in main memory."""
+    """A model, the region its points come from, its batch sizes, and its device.
+
+    `device` is None for main memory. `turn` is held while calls are queued on the device.
+    """
 
     model: Model
     region: Region
     sizer: BatchSizer
     device: str | None = None
-    turn: AbstractContextManager[Any] = nullcontext()
+    turn: AbstractContextManager[object] = nullcontext()
 
     @property
     def queued(self) -> bool:
@@ -146,7 +152,7 @@ class ModelCaller(NamedTuple):
         return self.device is not None and self.device.startswith("cuda")
 
     def overlapped(self) -> tuple[ModelCaller, Map]:
-        """The same question to be asked from several lanes, and what runs them."""
+        """The same caller for several CUDA streams, and the map that runs tasks on them."""
         if not self.queued:
             return self, map
         streams = StreamPool(self.device)
@@ -154,43 +160,43 @@ class ModelCaller(NamedTuple):
 
 
 def caller_for(
-    model: Model, region: Region, told: int | None = None, each: int = 1
+    model: Model, region: Region, batch_size: int | None = None, together: int = 1
 ) -> tuple[ModelCaller, int]:
-    """Whom to ask and how fast, and how many points to build at once.
+    """The model's calls, and how many points to build at once.
 
-    Calls are of the size we are told, or the model asks for, or that prove best. A device of its
-    own gets large ones, always of the same size, because some compile anew for every other: a
-    multiple of `each`, the points that belong together.
+    Calls have the size that is given, or the model asks for, or that proves fastest. A device of
+    its own gets large ones, always of the same size, because some compile anew for every other: a
+    multiple of `together`, the points that belong together.
     """
-    size = told or model.batch_size
+    size = batch_size or model.batch_size
     where = _device(model, region)
     if where is None:
-        room = told or max(64, min(LARGEST_CALL, CHUNK_BYTES // (8 * region.dimension)))
+        chunk = batch_size or max(64, min(LARGEST_CALL, CHUNK_BYTES // (8 * region.dimension)))
         least = min(SMALLEST_CALL, max(8, SMALLEST_NUMBERS // region.dimension))
-        sizer = BatchSizer(room, least=least) if size is None else BatchSizer(size, told=True)
-        return ModelCaller(model, region, sizer), room
+        sizer = BatchSizer(chunk, least=least) if size is None else BatchSizer(size, fixed=True)
+        return ModelCaller(model, region, sizer), chunk
     wanted = max(DEVICE_CALL, min(LARGEST_CALL, DEVICE_CALL_BYTES // (4 * region.dimension)))
-    call = size or max(1, wanted // each) * each
-    room = told or max(1, DEVICE_BYTES // (4 * region.dimension * call)) * call
-    return ModelCaller(model, region, BatchSizer(call, told=True), where), room
+    call = size or max(1, wanted // together) * together
+    chunk = batch_size or max(1, DEVICE_BYTES // (4 * region.dimension * call)) * call
+    return ModelCaller(model, region, BatchSizer(call, fixed=True), where), chunk
 
 
 def _device(model: Model, region: Region) -> str | None:
     """Where points are built, if not in main memory."""
-    one = region.values[:1]
+    first = region.values[:1]
     # A table's columns are put together on the host, whatever the model.
-    placed = one if region.is_table else model.place(one)
+    placed = first if region.is_table else model.place(first)
     return str(placed.device) if is_torch_array(placed) and str(placed.device) != "cpu" else None
 
 
 def answers(caller: ModelCaller, points: Array, rows: Integers) -> Floats:
-    """The model's outputs for points (rows, each, n): checked, (rows, each, columns)."""
+    """The model's outputs for points (rows, points, n): checked, (rows, points, columns)."""
     return to_numpy64(call_on_device(caller, points, rows))
 
 
 def call_on_device(caller: ModelCaller, points: Array, rows: Integers) -> Array:
     """The same outputs, left on a device that takes calls in advance: a network's thousand
-    columns are soon reduced to a few, and only those need to come home.
+    columns are soon reduced to a few, and only those need to be copied to main memory.
     """
     outputs, bad = call_with_flags(caller, points, rows)
     if bad.any():
@@ -200,29 +206,30 @@ def call_on_device(caller: ModelCaller, points: Array, rows: Integers) -> Array:
 
 def non_finite_error(rows: Integers) -> OutputError:
     """The error that names rows at or near which a model gave no number."""
-    every = np.unique(rows).tolist()
+    affected = np.unique(rows).tolist()
     problem = OutputError(
-        f"the model gave NaN or infinity at or near rows {listed(every, 10)}: leave them out "
+        f"the model gave NaN or infinity at or near rows {listed(affected, 10)}: leave them out "
         "(error.rows has all of them), or give bounds= so that their neighbours stay legal"
     )
-    problem.rows = every
+    problem.rows = affected
     return problem
 
 
 def call_with_flags(caller: ModelCaller, points: Array, rows: Integers) -> tuple[Array, Flags]:
     """The same outputs with 0 where the model gave no number, and which rows that is, (rows,)."""
-    many, each, dimension = points.shape
-    flat, owners = points.reshape((many * each, dimension)), np.repeat(rows, each)
+    row_count, points_per_row, dimension = points.shape
+    flat = points.reshape((row_count * points_per_row, dimension))
+    owners = np.repeat(rows, points_per_row)
     begun = time.perf_counter()
-    found = (_call_queued if caller.queued else _call_in_turn)(caller, flat, owners)
-    outputs = found.reshape((many, each, -1))
+    answered = (_call_queued if caller.queued else _call_in_turn)(caller, flat, owners)
+    outputs = answered.reshape((row_count, points_per_row, -1))
     xp = array_namespace(outputs)
     # One pass without an array of flags: a sum is finite unless something in it is not.
     finite = bool(xp.isfinite(xp.sum(outputs)))
     if caller.queued:
         caller.sizer.record(len(flat), time.perf_counter() - begun)
     if finite:
-        return outputs, np.zeros(many, dtype=bool)
+        return outputs, np.zeros(row_count, dtype=bool)
     bad = np.asarray(~np.isfinite(to_numpy64(outputs)).all(axis=(1, 2)))
     return xp.where(xp.isfinite(outputs), outputs, xp.zeros_like(outputs)), bad
 
@@ -230,21 +237,21 @@ def call_with_flags(caller: ModelCaller, points: Array, rows: Integers) -> tuple
 def _call_queued(caller: ModelCaller, points: Array, rows: Integers) -> Array:
     """All answers in one array on the device, which gets every call before the first is done."""
     xp, where = array_namespace(points), device(points)
-    found: list[Array] = []
+    answers: list[Array] = []
     with caller.turn:
         start = 0
         while start < len(points):
             call = _call_once(caller, points, rows, start)
             answer = _check_shape(call.answer, call.stop - call.start)
-            if found and answer.shape[1:] != found[0].shape[1:]:
-                raise _shape_changed_error(answer, found[0])
-            found.append(xp.asarray(answer, dtype=xp.float64, device=where))
+            if answers and answer.shape[1:] != answers[0].shape[1:]:
+                raise _shape_changed_error(answer, answers[0])
+            answers.append(xp.asarray(answer, dtype=xp.float64, device=where))
             start = call.stop
-    return xp.concat(found)
+    return xp.concat(answers)
 
 
 class PendingCall(NamedTuple):
-    """Rows `start` to `stop`, asked for at a time; a device may still be working on the answer."""
+    """A call for rows `start` to `stop`; a device may still be working on the answer."""
 
     start: int
     stop: int
@@ -277,14 +284,15 @@ def _call_in_turn(caller: ModelCaller, points: Array, rows: Integers) -> Floats:
 
 
 def _call_once(caller: ModelCaller, points: Array, rows: Integers, start: int) -> PendingCall:
-    """One call; of half as many rows, and half of those, where the device has no room."""
+    """One call; of half as many rows, and half of those, where the device's memory is full."""
     sizer, tried = caller.sizer, 0
     while True:
         stop = min(start + sizer.size(), len(points))
-        whole = caller.region.restored(points[start:stop], rows[start:stop])
+        # With the columns that stay.
+        restored = caller.region.restored(points[start:stop], rows[start:stop])
         begun = time.perf_counter()
         try:
-            call = PendingCall(start, stop, caller.model(whole), begun)
+            call = PendingCall(start, stop, caller.model(restored), begun)
         except DeviceFull:
             if stop - start == 1:
                 raise
@@ -294,8 +302,8 @@ def _call_once(caller: ModelCaller, points: Array, rows: Integers, start: int) -
         except AnharmonicError:
             raise
         except Exception as problem:
-            about = np.unique(rows[start:stop]).tolist()
-            raise MeasurementStopped.because(problem, about) from problem
+            affected = np.unique(rows[start:stop]).tolist()
+            raise MeasurementStopped.because(problem, affected) from problem
         if tried:
             warnings.warn(
                 f"a call of {tried:,} rows did not fit on the device: going on with "

@@ -15,7 +15,7 @@ from anharmonic.regions import Region
 __all__ = ["fingerprint"]
 
 NUMBERS = 1 << 20
-"""How many are taken at a time: few enough to need little room."""
+"""How many are taken at a time: few enough to need little memory."""
 
 
 def fingerprint(region: Region, units: Floats) -> str:
@@ -39,29 +39,34 @@ def fingerprint(region: Region, units: Floats) -> str:
 
 
 def _checksum(values: Array) -> int:
-    """A number that any change of the values changes, reckoned where they are.
+    """A number that any change of the values changes, computed on their device.
 
-    Sums of products in whole numbers that may overflow: the same in any order, so on any device.
+    Multiply-and-add hashing modulo 2⁶⁴: integer sums are the same in any order, so on any device.
     """
     xp = array_namespace(values)
-    many, width = values.shape
+    count, width = values.shape
+    # Odd multipliers, which have an inverse modulo 2⁶⁴: no bit is lost.
     odd = np.random.default_rng(0).integers(1 << 62, size=width, dtype=np.int64) * 2 + 1
     weights = xp.asarray(odd, device=device(values))
     total = xp.zeros(1, dtype=xp.int64, device=device(values))
     step = max(1, NUMBERS // width)
-    for start in range(0, many, step):
+    for start in range(0, count, step):
         # 0 and −0 are the same number and differ in a bit; a sum makes them one.
         chunk = xp.astype(values[start : start + step], xp.float64) + 0.0
         bits = chunk.view(xp.int64)
-        # Whole numbers have zeros in their lower halves, where products keep apart what differs.
+        # Small integers as float64 have only zeros in their low 32 bits, and multiplication moves
+        # differences upwards only: mix the high bits into the low ones first.
         rows = xp.sum((bits ^ (bits >> 32)) * weights, axis=1)
         rows = (rows ^ (rows >> 29)) * 0x1F85E9EF5BB13A2D
-        place = xp.arange(start, start + len(rows), dtype=xp.int64, device=device(values))
-        total = total + xp.sum(rows * (2 * place + 1))
+        # Weighted by the row's number, so that the order of rows counts.
+        number = xp.arange(start, start + len(rows), dtype=xp.int64, device=device(values))
+        total = total + xp.sum(rows * (2 * number + 1))
     return int(total[0])
 
 
 def _texts(region: Region, name: str) -> list[str]:
+    """The values of a column that stays, as text."""
     if region.is_table:
-        return [str(each) for each in region.source[name].to_list()]
-    return [str(each) for each in to_numpy64(region.source[:, region.names.index(name)]).tolist()]
+        return [str(value) for value in region.source[name].to_list()]
+    column = to_numpy64(region.source[:, region.names.index(name)])
+    return [str(value) for value in column.tolist()]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 from array_api_compat import array_namespace
@@ -22,13 +22,16 @@ from anharmonic.regions import Region, as_region, require_finite
 __all__ = ["limits", "nearest_distance", "radius_of", "read_columns", "scaled"]
 
 FRACTION = 1.0
-"""Of the median distance to the nearest neighbour: what told overfit models best in the study."""
+"""Of the median distance to the nearest neighbour: what best separated overfit models in the
+study."""
 TREE_DIMENSIONS = 15
-ASKED, AMONG = 100, 20_000
+"""Up to so many dimensions a k-d tree is faster than all distances."""
+QUERIED, AMONG = 100, 20_000
+"""Points whose nearest neighbour is looked for, and points among which."""
 
 
 def scaled(
-    region: Region, scale: ArrayLike | str | None, reference: Any, models: Sequence[Any] = ()
+    region: Region, scale: ArrayLike | str | None, reference: object, models: Sequence[object] = ()
 ) -> tuple[Region, Floats, Region]:
     """What moves of the region, a unit for each such column, and the reference.
 
@@ -38,16 +41,16 @@ def scaled(
     """
     region = _read_by(region, models)
     require_finite(region, "points")
-    known = region
+    data = region
     if reference is not None:
-        known = _alike(as_region(reference), region)
-        require_finite(known, "reference")
+        data = _with_same_columns(as_region(reference), region)
+        require_finite(data, "reference")
     if scale is None or (isinstance(scale, str) and scale == "auto" and region.one_unit):
-        return region, np.ones(region.dimension), known
+        return region, np.ones(region.dimension), data
     if isinstance(scale, str):
         if scale != "auto":
             raise SettingsError(f'scale {scale!r}: give "auto", None (raw units) or numbers')
-        return _by_spread(region, known)
+        return _by_spread(region, data)
     units = np.asarray(scale, dtype=np.float64)
     if units.shape not in ((), (1,), (region.dimension,)):
         raise SettingsError(
@@ -57,19 +60,19 @@ def scaled(
     units = np.broadcast_to(units, (region.dimension,)).copy()
     if not (np.isfinite(units).all() and (units > 0).all()):
         raise SettingsError("scale must be positive and finite: hold a column still instead of 0")
-    return region, units, known
+    return region, units, data
 
 
-def read_columns(region: Region, models: Sequence[Any]) -> set[str] | None:
+def read_columns(region: Region, models: Sequence[object]) -> set[str] | None:
     """The columns of a table that any of the models reads, where all of them know."""
-    known = [getattr(model, "inputs", None) for model in models]
-    inputs = [each for each in known if isinstance(each, Inputs)]
-    if not (region.is_table and inputs) or len(inputs) < len(known):
+    offered = [getattr(model, "inputs", None) for model in models]
+    inputs = [read for read in offered if isinstance(read, Inputs)]
+    if not (region.is_table and inputs) or len(inputs) < len(offered):
         return None
-    return {name for each in inputs for name in each.read(region.source)}
+    return {name for model_inputs in inputs for name in model_inputs.read(region.source)}
 
 
-def _read_by(region: Region, models: Sequence[Any]) -> Region:
+def _read_by(region: Region, models: Sequence[object]) -> Region:
     """The region with what the models read moving, unless somebody has said what moves."""
     if not (region.settled or region.kind == "grid"):
         read = read_columns(region, models)
@@ -86,46 +89,46 @@ def _read_by(region: Region, models: Sequence[Any]) -> Region:
     return region
 
 
-def _alike(known: Region, region: Region) -> Region:
+def _with_same_columns(reference: Region, region: Region) -> Region:
     """The reference, with the same columns moving as in the region."""
-    there = known.columns if not known.still else known.numeric
-    missing = [name for name in region.columns if name not in there]
-    if missing or (not known.is_table and len(known.names) != len(region.names)):
+    columns = reference.columns if not reference.still else reference.numeric
+    missing = [name for name in region.columns if name not in columns]
+    if missing or (not reference.is_table and len(reference.names) != len(region.names)):
         raise PointsError(
-            f"the reference has columns {shown(there) or 'none'} and the points move along "
+            f"the reference has columns {shown(columns) or 'none'} and the points move along "
             f"{shown(region.columns)}: give both the same numeric columns"
         )
-    return replace(known.along(region.columns), settled=region.settled)
+    return replace(reference.along(region.columns), settled=region.settled)
 
 
-def _by_spread(region: Region, known: Region) -> tuple[Region, Floats, Region]:
-    spread = to_numpy64(known.values).std(axis=0)
-    # Rounding leaves a trace of spread in a constant column; a thousandth of a millionth of
-    # its size is no spread.
-    constant = spread <= 1e-12 * np.abs(to_numpy64(known.values[:1])[0])
+def _by_spread(region: Region, reference: Region) -> tuple[Region, Floats, Region]:
+    """Standard deviations in the reference as units; columns that are constant there stay."""
+    spread = to_numpy64(reference.values).std(axis=0)
+    # Rounding leaves a trace of spread in a constant column: 1e-12 of its size is no spread.
+    constant = spread <= 1e-12 * np.abs(to_numpy64(reference.values[:1])[0])
     if constant.all():
-        what = "one point" if len(known) == 1 else "every column is constant"
+        what = "one point" if len(reference) == 1 else "every column is constant"
         raise PointsError(
             f"{what}: no scale can be taken from that. Pass reference=<data the model knows>, "
             "or scale=None and a radius in the features' own units"
         )
     still = [name for name, flat in zip(region.columns, constant, strict=True) if flat]
-    return region.holding(still), spread[~constant], known.holding(still)
+    return region.holding(still), spread[~constant], reference.holding(still)
 
 
 def radius_of(
-    radius: float | str, known: Region, units: Floats, seed: int
+    radius: float | str, reference: Region, units: Floats, seed: int
 ) -> tuple[float, float | None]:
     """The radius in scaled units, and the nearest-neighbour distance it was taken from."""
     if isinstance(radius, str):
         if radius != "auto":
             raise SettingsError(f'radius {radius!r}: give a number or "auto"')
-        if known.kind == "grid":
+        if reference.kind == "grid":
             raise SettingsError(
                 "on a grid the distance between points says nothing about the data: "
                 "give a radius, or reference=<data>"
             )
-        distance = nearest_distance(known.values, units, seed)
+        distance = nearest_distance(reference.values, units, seed)
         return FRACTION * distance, distance
     number = float(radius)
     if not (np.isfinite(number) and number > 0):
@@ -140,10 +143,11 @@ def nearest_distance(values: Array, units: Floats, seed: int = 0) -> float:
     the median is that of 400 or 100 points.
     """
     random = generator(seed, Stream.NEAREST_DISTANCE)
-    few = len(units) <= TREE_DIMENSIONS
-    among = to_numpy64(_some(values, 10 * AMONG if few else AMONG, random)) / units
-    asked = _some(among, 4 * ASKED if few else ASKED, random)
-    nearest = _by_tree(asked, among) if few else _by_all(asked, among)
+    low_dimensional = len(units) <= TREE_DIMENSIONS
+    among = to_numpy64(_sample(values, 10 * AMONG if low_dimensional else AMONG, random)) / units
+    queried = _sample(among, 4 * QUERIED if low_dimensional else QUERIED, random)
+    search = _nearest_by_tree if low_dimensional else _nearest_by_all_pairs
+    nearest = search(queried, among)
     if not np.isfinite(nearest).all():
         raise PointsError(
             "no two points differ, so there is no distance to take a radius from: "
@@ -152,39 +156,41 @@ def nearest_distance(values: Array, units: Floats, seed: int = 0) -> float:
     return float(np.median(nearest))
 
 
-def _by_tree(asked: Floats, among: Floats) -> Floats:
+def _nearest_by_tree(queried: Floats, among: Floats) -> Floats:
     """Distance of each point to the nearest that differs; infinite where none does."""
     from scipy.spatial import KDTree
 
     # The first neighbour is the point itself.
-    nearest = KDTree(among).query(asked, k=2)[0][:, 1]
+    nearest = KDTree(among).query(queried, k=2)[0][:, 1]
     if (nearest == 0).any():
         # Copies of a point are no neighbours of it, however many there are.
-        nearest = KDTree(np.unique(among, axis=0)).query(asked, k=2)[0][:, 1]
+        nearest = KDTree(np.unique(among, axis=0)).query(queried, k=2)[0][:, 1]
     return cast(Floats, nearest)
 
 
-def _by_all(asked: Floats, among: Floats) -> Floats:
+def _nearest_by_all_pairs(queried: Floats, among: Floats) -> Floats:
     """The same where trees are of no use: in many dimensions."""
     from scipy.spatial.distance import cdist
 
-    squares = cdist(asked, among, "sqeuclidean")
+    squares = cdist(queried, among, "sqeuclidean")
+    # 0 is the point itself, or a copy of it.
     squares[squares == 0] = np.inf
     return cast(Floats, np.sqrt(squares.min(axis=1)))
 
 
-def _some(values: Array, count: int, random: np.random.Generator) -> Array:
+def _sample(values: Array, count: int, random: np.random.Generator) -> Array:
+    """So many rows at random, in their own order; all where there are no more."""
     if len(values) <= count:
         return values
     return values[np.sort(random.choice(len(values), count, replace=False))]
 
 
-def limits(bounds: Any, region: Region) -> tuple[Floats, Floats] | None:
+def limits(bounds: object, region: Region) -> tuple[Floats, Floats] | None:
     """Lower and upper bounds for each moving column."""
     if bounds is None:
         return None
     try:
-        low, high = bounds
+        low, high = cast(Iterable[ArrayLike], bounds)
         lower = np.broadcast_to(np.asarray(low, dtype=np.float64), (region.dimension,))
         upper = np.broadcast_to(np.asarray(high, dtype=np.float64), (region.dimension,))
     except (TypeError, ValueError) as problem:
@@ -194,6 +200,7 @@ def limits(bounds: Any, region: Region) -> tuple[Floats, Floats] | None:
     if not (lower < upper).all():
         raise SettingsError(f"every lower bound must be below its upper bound, got {bounds!r}")
     xp = array_namespace(region.values)
+    # Extremes first: they are found on the device, and only they are copied.
     least, most = (to_numpy64(extreme(region.values, axis=0)) for extreme in (xp.min, xp.max))
     if (least < lower).any() or (most > upper).any():
         outside = (to_numpy64(region.values) < lower) | (to_numpy64(region.values) > upper)

@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import wraps
-from typing import Any, Literal, ParamSpec, TypedDict, TypeVar, Unpack, get_type_hints
+from functools import cache, partial, wraps
+from typing import (
+    Literal,
+    NamedTuple,
+    ParamSpec,
+    TypedDict,
+    TypeVar,
+    Unpack,
+    cast,
+    get_type_hints,
+)
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,7 +30,18 @@ from anharmonic.models import as_model
 from anharmonic.models.labels import codes
 from anharmonic.regions import Region, as_region, require_finite
 
-__all__ = ["DEFAULTS", "Setup", "SetupArguments", "name_of", "settle", "takes_setup"]
+__all__ = [
+    "DEFAULTS",
+    "SettledPoints",
+    "Setup",
+    "SetupArguments",
+    "name_of",
+    "settle",
+    "settle_points",
+    "setup_arguments_in",
+    "takes_arguments_of",
+    "takes_setup",
+]
 
 Recorded = TypeVar("Recorded", bound=Settings)
 Parameters = ParamSpec("Parameters")
@@ -55,25 +75,84 @@ DEFAULTS: SetupArguments = {
 
 def takes_setup(measure: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
     """The measure with a signature that lists what `**setup` stands for, as `help` shows it."""
-    signature = inspect.signature(measure)
+    return _listing(measure, _shared_parameters())
+
+
+def takes_arguments_of(
+    other: Callable[..., object], names: type, *, without: Collection[str] = (), **defaults: object
+) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result]]:
+    """A decorator like `takes_setup`, for `**arguments` that are handed on to another measure.
+
+    Parameters
+    ----------
+    other
+        The measure whose arguments they are, and whose defaults they have.
+    names
+        The TypedDict that names them.
+    without
+        Those of them that are not taken after all.
+    defaults
+        Defaults that differ from the other measure's.
+
+    >>> class Dots(SetupArguments, total=False):
+    ...     size: int
+    >>> def dots(model, *, size: int = 3, seed: int = 0): ...
+    >>> @takes_arguments_of(dots, Dots, size=5)
+    ... def many_dots(model, **arguments): ...
+    >>> str(inspect.signature(many_dots))
+    "(model, *, size: 'int' = 5, seed: 'int' = 0)"
+    """
+    keys = get_type_hints(names).keys() - set(without)
+    shared = [
+        parameter.replace(default=defaults.get(parameter.name, parameter.default))
+        for parameter in inspect.signature(other).parameters.values()
+        if parameter.name in keys
+    ]
+    return partial(_listing, shared=shared)
+
+
+def setup_arguments_in(holder: object) -> SetupArguments:
+    """The shared arguments that an object holds as attributes, to be handed on to a measure."""
+    return cast(SetupArguments, {name: getattr(holder, name) for name in DEFAULTS})
+
+
+@cache
+def _shared_parameters() -> tuple[inspect.Parameter, ...]:
+    """What `**setup` stands for, as keyword-only parameters."""
     hints = get_type_hints(SetupArguments)
+    return tuple(
+        inspect.Parameter(
+            name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hints[name]
+        )
+        for name, default in DEFAULTS.items()
+    )
+
+
+def _listing(
+    measure: Callable[Parameters, Result], shared: Iterable[inspect.Parameter]
+) -> Callable[Parameters, Result]:
+    """The measure with the shared parameters in place of its `**` argument, and no others."""
+    signature = inspect.signature(measure)
     own = [
         parameter
         for parameter in signature.parameters.values()
         if parameter.kind is not inspect.Parameter.VAR_KEYWORD
     ]
-    shared = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=value, annotation=hint)
-        for (name, value), hint in zip(DEFAULTS.items(), hints.values(), strict=True)
-        if name not in signature.parameters
-    ]
+    added = [parameter for parameter in shared if parameter.name not in signature.parameters]
+    names = frozenset(parameter.name for parameter in (*own, *added))
 
     @wraps(measure)
-    def measured(*given: Parameters.args, **named: Parameters.kwargs) -> Result:
-        return measure(*given, **named)
+    def checked(*positional: Parameters.args, **named: Parameters.kwargs) -> Result:
+        # A misspelt argument must not pass for one that was left out.
+        if not named.keys() <= names:
+            unexpected = next(name for name in named if name not in names)
+            raise TypeError(
+                f"{measure.__name__}() got an unexpected keyword argument {unexpected!r}"
+            )
+        return measure(*positional, **named)
 
-    setattr(measured, "__signature__", signature.replace(parameters=[*own, *shared]))  # noqa: B010
-    return measured
+    setattr(checked, "__signature__", signature.replace(parameters=[*own, *added]))  # noqa: B010
+    return checked
 
 
 @dataclass(frozen=True)
@@ -83,7 +162,7 @@ class Setup:
     Parameters
     ----------
     model, region
-        Whom to ask, and where.
+        The model as `as_model` gives it, and the points.
     units : (columns,)
         One for each column that moves.
     reference
@@ -92,7 +171,7 @@ class Setup:
         How far in units, and the distance between neighbours that was taken from.
     limits
         Lower and upper bounds for each column that moves.
-    question, chunk
+    caller, chunk
         The model's calls, and how many points to build at once.
     output, seed
         As they were given.
@@ -110,7 +189,7 @@ class Setup:
     output: object
     seed: int
 
-    def describe(self, kind: type[Recorded], **more: Any) -> Recorded:
+    def describe(self, kind: type[Recorded], **more: object) -> Recorded:
         """Settings of the measure's own kind, with what it adds."""
         model, region, volume = self.model, self.region, self.region.volume
         return kind.record(
@@ -140,9 +219,39 @@ class Setup:
         if region.columns != self.region.columns:
             region = region.along(self.region.columns)
         require_finite(region, "points")
-        within = None if self.limits is None else limits(self.limits, region)
+        bounds = None if self.limits is None else limits(self.limits, region)
         caller = self.caller._replace(region=region)
-        return replace(self, region=region, caller=caller, limits=within)
+        return replace(self, region=region, caller=caller, limits=bounds)
+
+
+class SettledPoints(NamedTuple):
+    """Where to measure, in which units and how far; see `Setup` for the fields."""
+
+    region: Region
+    units: Floats
+    reference: Region
+    radius: float
+    nearest_distance: float | None
+
+
+def settle_points(
+    models: Sequence[Model], points: object, given: SetupArguments, *, distance: bool = True
+) -> SettledPoints:
+    """Region, units and radius that are the same for all of the models.
+
+    What any of them reads moves, unless the arguments say what does. Without `distance` no
+    radius is needed, and none is looked for.
+    """
+    arguments = DEFAULTS | given
+    region, units, reference = scaled(
+        as_region(points, arguments["moving"]), arguments["scale"], arguments["reference"], models
+    )
+    radius, nearest = (
+        radius_of(arguments["radius"], reference, units, arguments["seed"])
+        if distance
+        else (float("nan"), None)
+    )
+    return SettledPoints(region, units, reference, radius, nearest)
 
 
 def settle(
@@ -159,29 +268,24 @@ def settle(
     no radius is needed, and none is looked for.
     """
     arguments = DEFAULTS | given
-    batch_size, seed = arguments["batch_size"], arguments["seed"]
+    batch_size = arguments["batch_size"]
     if batch_size is not None and batch_size < 1:
         raise SettingsError(f"batch_size must be at least 1, got {batch_size}")
-    asked = as_model(model, output=arguments["output"])
-    region, units, known = scaled(
-        as_region(points, arguments["moving"]), arguments["scale"], arguments["reference"], [asked]
-    )
-    radius, nearest = (
-        radius_of(arguments["radius"], known, units, seed) if distance else (float("nan"), None)
-    )
-    caller, chunk = caller_for(asked, region, batch_size, together)
+    adapted = as_model(model, output=arguments["output"])
+    settled = settle_points([adapted], points, arguments, distance=distance)
+    caller, chunk = caller_for(adapted, settled.region, batch_size, together)
     return Setup(
-        model=asked,
-        region=region,
-        units=units,
-        reference=known,
-        radius=radius,
-        nearest_distance=nearest,
-        limits=limits(arguments["bounds"], region),
+        model=adapted,
+        region=settled.region,
+        units=settled.units,
+        reference=settled.reference,
+        radius=settled.radius,
+        nearest_distance=settled.nearest_distance,
+        limits=limits(arguments["bounds"], settled.region),
         caller=caller,
         chunk=chunk,
         output=arguments["output"],
-        seed=seed,
+        seed=arguments["seed"],
     )
 
 

@@ -1,12 +1,12 @@
-"""How long a decision lasts under random steps, told from one step around it.
+"""How long a decision lasts under random steps, estimated from one step around it.
 
 >>> import numpy as np
 >>> slope = lambda x: np.stack([x[:, 0], -x[:, 0]], axis=1)
 >>> points = np.random.default_rng(0).normal(size=(200, 2))
 >>> chances = nstep_robustness(slope, points, radius=0.1, scale=None)
->>> seen = observed_flips(slope, points, radius=0.1, scale=None)
->>> found = calibration(chances, seen)
->>> bool(found.brier.value < found.constant)
+>>> observed = observed_flips(slope, points, radius=0.1, scale=None)
+>>> calibrated = calibration(chances, observed)
+>>> bool(calibrated.brier.value < calibrated.constant)
 True
 """
 

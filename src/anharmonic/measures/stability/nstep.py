@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Unpack, cast
+from typing import Literal, Unpack, cast
 
 import numpy as np
 from scipy.special import log_ndtr, ndtr
@@ -11,9 +11,11 @@ from anharmonic._core.margins import of_classes, probabilities_of
 from anharmonic._core.metrics import Metric, register
 from anharmonic._core.progress import Progress, shown
 from anharmonic._core.protocols import Floats
+from anharmonic._core.protocols import Kind as OutputKind
 from anharmonic.errors import SettingsError
-from anharmonic.measures.search import StepArguments, prepare
+from anharmonic.measures.search import StepArguments, adversarial_search, prepare
 from anharmonic.measures.search.result import StepSettings
+from anharmonic.measures.setup.settling import takes_arguments_of
 from anharmonic.measures.stability.surroundings import Surroundings, surroundings, walked
 from anharmonic.scores import Scores
 
@@ -24,16 +26,17 @@ Kind = Literal["walks", "sway", "drift", "paper"]
 FLIP, SWAY, STABLE = "flip chance", "sway", "paper stability"
 OVERSTEP = 0.5826
 """−ζ(1/2)/√(2π): how far a walk of normal steps is beyond a line when it first is, in their
-standard deviations."""
+standard deviations (Siegmund, 1979)."""
 register(Metric(FLIP, unit="a chance", settings=StepSettings))
 register(Metric(SWAY, unit="margins", settings=StepSettings))
 register(Metric(STABLE, fragile="small", unit="a probability", settings=StepSettings))
 METRICS: dict[str, str] = {"walks": FLIP, "sway": SWAY, "drift": FLIP, "paper": STABLE}
 
 
+@takes_arguments_of(adversarial_search, StepArguments)
 def nstep_robustness(
-    model: Any,
-    points: Any,
+    model: object,
+    points: object,
     *,
     steps: int = 25,
     kind: Kind = "walks",
@@ -43,13 +46,31 @@ def nstep_robustness(
 ) -> Scores:
     """How likely a decision is to survive `steps` random steps, at `directions`+1 queries.
 
+    Parameters
+    ----------
+    model, points
+        Anything `as_model` takes, and rows, a DataFrame or a `regions.Region`.
+    steps
+        The N of what follows.
+    kind : "walks", "sway", "drift" or "paper"
+        How it is measured; see the notes.
+    event : "end" or "ever"
+        With "drift", whether a walk must be in another class at its end, or at any time on the
+        way.
+    progress
+        True shows a bar.
+    arguments
+        As in `adversarial_search`.
+
+    Notes
+    -----
     - "walks": the chance Φ(z) that a walk of N steps ends in another class, from where
       `directions` random walks end, a query each however long they are: with Δ the change of the
       margin at an end, z = −(margin + mean Δ)/sd Δ. Larger is worse. `signed` holds z, `outputs`
       the margin.
     - "sway": the root mean square of the same Δ, in units of the margin. At most sway² of all
       walks end in another class (Chebyshev's inequality). Larger is worse; on images nothing that
-      was tried ranks better, and z of "walks" is not told from it. `signed` holds mean Δ in the
+      was tried ranks better, and z of "walks" cannot be told from it. `signed` holds mean Δ in the
       same unit: below 0, walks tend towards the boundary.
     - "drift": the chance extrapolated from one step: with Δ now the change over a single one, a
       walk ends near margin + N·mean Δ, give or take √N·sd Δ. Of another class at the `event`
@@ -62,14 +83,19 @@ def nstep_robustness(
 
     Errors come from the random directions or walks (a jackknife). A ball that is taken whole leaves
     none to "paper"; to "drift" it leaves what extrapolating errs by, which one step cannot know:
-    errors are NaN then. `progress=True` shows a bar. Other arguments are those of
-    `adversarial_search`.
+    errors are NaN then.
 
+    Examples
+    --------
     >>> slope = lambda x: np.stack([x[:, 0], -x[:, 0]], axis=1)
-    >>> at = np.array([[0.0, 0.0], [0.5, 0.0]])
-    >>> chances = nstep_robustness(slope, at, kind="drift", steps=8, radius=0.1, scale=None)
+    >>> points = np.array([[0.0, 0.0], [0.5, 0.0]])
+    >>> chances = nstep_robustness(slope, points, kind="drift", steps=8, radius=0.1, scale=None)
     >>> chances.values.round(4).tolist()
     [0.5, 0.0062]
+
+    References
+    ----------
+    Harmonic Machine Learning Models are Robust (for "paper").
     """
     if steps < 1:
         raise SettingsError(f"steps must be at least 1, got {steps}")
@@ -78,21 +104,21 @@ def nstep_robustness(
     walking = kind in ("walks", "sway")
     if walking and event == "ever":
         raise SettingsError("walks are asked for at their ends alone: event='ever' takes 'drift'")
-    chooser, facts = prepare(model, points, "random" if walking else "margin", **arguments)
-    with shown(progress) as tell:
-        found = (
-            walked(chooser, steps, facts.directions, tell)
+    chooser, settings = prepare(model, points, "random" if walking else "margin", **arguments)
+    with shown(progress) as report_progress:
+        around = (
+            walked(chooser, steps, settings.directions, report_progress)
             if walking
-            else surroundings(chooser, tell)
+            else surroundings(chooser, report_progress)
         )
-    outputs = found.margins
+    outputs = around.margins
     if kind == "paper":
-        values, errors, signed, outputs = _paper(found, steps, chooser.caller.model.kind)
+        values, errors, signed, outputs = _paper(around, steps, chooser.caller.model.kind)
     elif kind == "sway":
-        values, errors, signed = _sway(found)
+        values, errors, signed = _sway(around)
     else:
         # A walk's end is one step of the law it is drawn from.
-        values, errors, signed = _drift(found, 1 if walking else steps, event)
+        values, errors, signed = _drift(around, 1 if walking else steps, event)
     return Scores(
         metric=METRICS[kind],
         values=values,
@@ -100,9 +126,9 @@ def nstep_robustness(
         squared=values**2 - np.nan_to_num(errors) ** 2,
         signed=signed,
         outputs=outputs,
-        turns=np.full(len(values), found.changes.shape[2], dtype=np.int64),
-        queries=found.queries,
-        settings=facts.with_facts(
+        turns=np.full(len(values), around.changes.shape[2], dtype=np.int64),
+        queries=around.queries,
+        settings=settings.with_facts(
             steps=steps, event=event, nstep=kind, fragile="small" if kind == "paper" else "large"
         ),
     )
@@ -113,13 +139,27 @@ def flip_chance(
 ) -> tuple[Floats, Floats]:
     """The chance that a walk of `steps` changes of known mean and spread goes below 0, and z.
 
+    Parameters
+    ----------
+    margin : (points, …)
+        Where walks begin.
+    mean, spread : (points, …)
+        Mean and standard deviation of one step.
+    steps
+        How many there are.
+    event : "end" or "ever"
+        Below 0 at the end, or at any time.
+
+    Examples
+    --------
     >>> chance, z = flip_chance(np.array([2.0]), np.array([0.0]), np.array([1.0]), 4, "end")
     >>> z.tolist(), chance.round(4).tolist()
     ([-1.0], [0.1587])
     """
+    # Central limit theorem: the end of N steps is normal, mean N·μ and standard deviation √N·σ.
     ends, reach = margin + steps * mean, np.sqrt(steps) * spread
-    sure = np.where(ends == 0, 0.0, np.where(ends > 0, -np.inf, np.inf))
-    z = np.divide(-ends, reach, out=sure, where=reach > 0)
+    certain = np.where(ends == 0, 0.0, np.where(ends > 0, -np.inf, np.inf))
+    z = np.divide(-ends, reach, out=certain, where=reach > 0)
     chance = ndtr(z)
     if event == "ever":
         # A walk in steps oversteps where a Brownian path would touch (Siegmund, 1979); but who has
@@ -131,71 +171,77 @@ def flip_chance(
 def _passage(margin: Floats, mean: Floats, spread: Floats, steps: int) -> Floats:
     """The chance that a Brownian path with drift goes below 0 at any time: reflection principle.
 
-    Where nothing spreads there is no path, and no chance.
+    Φ((−a − Nμ)/(σ√N)) + exp(−2μa/σ²)·Φ((−a + Nμ)/(σ√N)) from a margin a. Where nothing spreads
+    there is no path, and no chance.
     """
     reach = np.sqrt(steps) * spread
     moving = reach > 0
     square = np.where(moving, spread, 1.0) ** 2
-    apart = np.full_like(reach, -np.inf)
-    direct = np.divide(-margin - steps * mean, reach, out=apart.copy(), where=moving)
-    mirrored = np.divide(steps * mean - margin, reach, out=apart, where=moving)
+    never = np.full_like(reach, -np.inf)
+    direct = np.divide(-margin - steps * mean, reach, out=never.copy(), where=moving)
+    mirrored = np.divide(steps * mean - margin, reach, out=never, where=moving)
     # As logarithms, because its factors overflow.
-    turned = np.exp(np.minimum(-2 * mean * margin / square + log_ndtr(mirrored), 0))
-    return cast(Floats, ndtr(direct) + turned)
+    reflected = np.exp(np.minimum(-2 * mean * margin / square + log_ndtr(mirrored), 0))
+    return cast(Floats, ndtr(direct) + reflected)
 
 
-def _drift(found: Surroundings, steps: int, event: Event) -> tuple[Floats, Floats, Floats]:
+def _drift(around: Surroundings, steps: int, event: Event) -> tuple[Floats, Floats, Floats]:
     """Chances, errors and z."""
-    many, sides, count = found.changes.shape
-    total, squares = found.changes.sum(axis=(1, 2)), (found.changes**2).sum(axis=(1, 2))
-    values, z = _chances(found, total, squares, sides * count, steps, event)
-    if not found.drawn:
-        return values, np.full(many, np.nan), z
-    # Leave out one direction at a time, both sides of it where there are two.
-    less = total[:, None] - found.changes.sum(axis=1)
-    fewer = squares[:, None] - (found.changes**2).sum(axis=1)
-    without, _ = _chances(found, less, fewer, sides * (count - 1), steps, event)
+    points, sides, count = around.changes.shape
+    total, squares = around.changes.sum(axis=(1, 2)), (around.changes**2).sum(axis=(1, 2))
+    values, z = _chances(around, total, squares, sides * count, steps, event)
+    if not around.drawn:
+        return values, np.full(points, np.nan), z
+    # The jackknife: leave out one direction at a time, both sides of it where there are two.
+    # Sums without it and chances from them are (points, directions).
+    sums_without = total[:, None] - around.changes.sum(axis=1)
+    squares_without = squares[:, None] - (around.changes**2).sum(axis=1)
+    without, _ = _chances(around, sums_without, squares_without, sides * (count - 1), steps, event)
     spread = np.sum((without - without.mean(axis=1, keepdims=True)) ** 2, axis=1)
     return values, np.sqrt(spread * (count - 1) / count), z
 
 
 def _chances(
-    found: Surroundings, total: Floats, squares: Floats, count: int, steps: int, event: Event
+    around: Surroundings, total: Floats, squares: Floats, count: int, steps: int, event: Event
 ) -> tuple[Floats, Floats]:
     """From sums of changes and of their squares over `count` neighbours."""
     mean = total / count
     # A ball taken whole is the law of a step itself; a sample of it knows its spread less well.
-    free = count - 1 if found.drawn else count
-    variance = np.maximum(squares - count * mean**2, 0.0) / free
+    freedom = count - 1 if around.drawn else count
+    variance = np.maximum(squares - count * mean**2, 0.0) / freedom
     # What is left of sums that should cancel is rounding.
     variance = np.where(variance > 1e-14 * squares / count, variance, 0.0)
-    margin = found.margins.reshape((-1,) + (1,) * (mean.ndim - 1))
+    margin = around.margins.reshape((-1,) + (1,) * (mean.ndim - 1))
     margin = np.broadcast_to(margin, mean.shape)
     return flip_chance(margin, mean, np.sqrt(variance), steps, event)
 
 
-def _sway(found: Surroundings) -> tuple[Floats, Floats, Floats]:
-    """Root mean square and mean of the change, in margins, and the first one's error."""
-    changes = found.changes.reshape(len(found.changes), -1)
+def _sway(around: Surroundings) -> tuple[Floats, Floats, Floats]:
+    """Root mean square of the change, in margins, its error, and the mean of the change."""
+    changes = around.changes.reshape(len(around.changes), -1)
     size = np.sqrt((changes**2).mean(axis=1))
-    spread = (changes**2).std(axis=1, ddof=1) / np.sqrt(changes.shape[1])
-    unit = 2 * size * found.margins
+    # The delta method: d√m = dm / (2·√m), with m the mean of the squares.
+    square_error = (changes**2).std(axis=1, ddof=1) / np.sqrt(changes.shape[1])
+    unit = 2 * size * around.margins
     return (
-        _in_margins(size, found.margins),
-        np.divide(spread, unit, out=np.zeros_like(size), where=unit > 0),
-        _in_margins(changes.mean(axis=1), found.margins),
+        _in_margins(size, around.margins),
+        np.divide(square_error, unit, out=np.zeros_like(size), where=unit > 0),
+        _in_margins(changes.mean(axis=1), around.margins),
     )
 
 
 def _in_margins(values: Floats, margins: Floats) -> Floats:
-    """Nothing is little even where there is no margin at all; anything else is too much."""
+    """Values per margin; where there is no margin, 0 stays 0 and anything else is infinite."""
     none = np.where(values == 0, 0.0, np.copysign(np.inf, values))
     return np.divide(values, margins, out=none, where=margins > 0)
 
 
-def _paper(found: Surroundings, steps: int, kind: Any) -> tuple[Floats, Floats, Floats, Floats]:
+def _paper(
+    around: Surroundings, steps: int, kind: OutputKind
+) -> tuple[Floats, Floats, Floats, Floats]:
     """P·exp(−N·gamma), its error, the signed deviation, P."""
-    deviation, error = found.gammas
-    probability = of_classes(probabilities_of(found.outputs, kind), found.labels)
+    deviation, error = around.gammas
+    probability = of_classes(probabilities_of(around.outputs, kind), around.labels)
     values = probability * np.exp(-steps * np.abs(deviation))
+    # The delta method: |d value / d gamma| = N·value.
     return values, steps * values * error, deviation, probability

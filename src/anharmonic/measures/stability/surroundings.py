@@ -1,4 +1,4 @@
-"""What a model says at each point and a step or a walk away, as decisions see it."""
+"""A model's outputs at each point and a step or a walk away, as changes of margins."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from anharmonic.measures.setup.sphere import rows_on_device
 __all__ = ["Surroundings", "surroundings", "walked"]
 
 TURN = 1
-"""Walks draw on even turns, so what is predicted here is not made from their first step."""
+"""Searches draw on even turns: a prediction is independent of the walks it is held against."""
 
 
 class Surroundings(NamedTuple):
@@ -39,6 +39,7 @@ class Surroundings(NamedTuple):
     @property
     def gammas(self) -> tuple[Floats, Floats]:
         """Mean change of the predicted class's output, negated, and its error: (points,) each."""
+        # The two sides of a pair are one draw: averaged first, (points, directions).
         pairs = self.own.mean(axis=1)
         error = np.zeros(len(pairs))
         if self.drawn:
@@ -46,8 +47,8 @@ class Surroundings(NamedTuple):
         return -pairs.mean(axis=1), error
 
 
-def surroundings(chooser: StepChooser, tell: Telling | None = None) -> Surroundings:
-    """Ask for every point and its neighbours: one query more than the ball has directions."""
+def surroundings(chooser: StepChooser, report_progress: Telling | None = None) -> Surroundings:
+    """Call the model at every point and its neighbours: one query more than directions."""
     step_rule = chooser.step_rule
     if step_rule.ball.fresh and step_rule.half < 3:
         raise SettingsError(
@@ -58,13 +59,15 @@ def surroundings(chooser: StepChooser, tell: Telling | None = None) -> Surroundi
     def neighbours(start: Array, rows: Integers, low: int, high: int) -> Array:
         return step_rule.neighbours(start, rows, TURN, low, high)
 
-    return _collect(chooser, step_rule.half, chooser.sides, neighbours, step_rule.ball.fresh, tell)
+    return _collect(
+        chooser, step_rule.half, chooser.sides, neighbours, step_rule.ball.fresh, report_progress
+    )
 
 
 def walked(
-    chooser: StepChooser, steps: int, walks: int, tell: Telling | None = None
+    chooser: StepChooser, steps: int, walks: int, report_progress: Telling | None = None
 ) -> Surroundings:
-    """Ask for every point and for where some random walks of `steps` end, not on the way.
+    """Call the model at every point and where random walks of `steps` end, not on the way.
 
     One query more than there are `walks`: however long, a walk costs one.
     """
@@ -74,38 +77,44 @@ def walked(
         )
 
     def ends(start: Array, rows: Integers, low: int, high: int) -> Array:
-        many, each = len(rows), high - low
-        # Every walk draws steps of its own, whatever it is asked together with.
-        drawn = np.repeat(rows, each) * walks + np.tile(np.arange(low, high), many)
-        position = start[np.repeat(np.arange(many), each).tolist()]
+        count, walks_per_row = len(rows), high - low
+        # Every walk draws steps of its own, whatever it is called together with.
+        walk = np.repeat(rows, walks_per_row) * walks + np.tile(np.arange(low, high), count)
+        position = start[np.repeat(np.arange(count), walks_per_row).tolist()]
         for number in range(steps):
-            position, _ = chooser.step_rule.anywhere(position, drawn, 2 * number + TURN)
-        return position.reshape((many, each, start.shape[1]))
+            position, _ = chooser.step_rule.anywhere(position, walk, 2 * number + TURN)
+        return position.reshape((count, walks_per_row, start.shape[1]))
 
-    return _collect(chooser, walks, 1, ends, True, tell)
+    return _collect(chooser, walks, 1, ends, True, report_progress)
 
 
 Ends = Callable[[Array, Integers, int, int], Array]
-"""From starts (rows, n), rows, and which directions or walks: where they lead, (rows, each, n)."""
+"""From starts (rows, n), rows, and which directions or walks: where they lead, (rows, ends, n)."""
 
 
 def _collect(
-    chooser: StepChooser, count: int, sides: int, ends: Ends, drawn: bool, tell: Telling | None
+    chooser: StepChooser,
+    count: int,
+    sides: int,
+    ends: Ends,
+    drawn: bool,
+    report_progress: Telling | None,
 ) -> Surroundings:
     """As many rows at a time as fit in memory with all that is around them."""
-    every, each = np.arange(len(chooser.caller.region)), max(1, chooser.chunk // (sides * count))
-    parts, cost = [], sides * count + 1
-    for rows in blocks(every, each):
-        parts.append(_some(chooser, rows, count, sides, ends))
-        if tell is not None:
-            tell((int(rows[-1]) + 1) * cost, len(every) * cost)
-    outputs, changes, own = (np.concatenate(each) for each in zip(*parts, strict=True))
+    every = np.arange(len(chooser.caller.region))
+    rows_at_once = max(1, chooser.chunk // (sides * count))
+    parts, queries_per_row = [], sides * count + 1
+    for rows in blocks(every, rows_at_once):
+        parts.append(_changes_around(chooser, rows, count, sides, ends))
+        if report_progress is not None:
+            report_progress((int(rows[-1]) + 1) * queries_per_row, len(every) * queries_per_row)
+    outputs, changes, own = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     labels = labels_of(outputs)
-    queries = len(labels) * cost
+    queries = len(labels) * queries_per_row
     return Surroundings(outputs, labels, margins_of(outputs, labels), changes, own, drawn, queries)
 
 
-def _some(
+def _changes_around(
     chooser: StepChooser, rows: Integers, count: int, sides: int, ends: Ends
 ) -> tuple[Floats, Floats, Floats]:
     """Outputs at some rows, and changes around them, as many ends as fit in memory."""
@@ -114,12 +123,14 @@ def _some(
     labels = labels_of(centres)
     margin, output = margins_of(centres, labels), of_classes(centres, labels)
     changes, own = [], []
-    room = max(1, chooser.chunk // (sides * len(rows)))
-    for low in range(0, count, room):
-        answers = chooser.outputs(ends(start, rows, low, min(count, low + room)), rows)
+    ends_at_once = max(1, chooser.chunk // (sides * len(rows)))
+    for low in range(0, count, ends_at_once):
+        points = ends(start, rows, low, min(count, low + ends_at_once))
+        outputs = chooser.outputs(points, rows)
+        # Of pairs all originals stand before all reflections: (rows, sides, directions).
         shape = (len(rows), sides, -1)
-        changes.append((margins_of(answers, labels) - margin[:, None]).reshape(shape))
-        own.append((of_classes(answers, labels) - output[:, None]).reshape(shape))
+        changes.append((margins_of(outputs, labels) - margin[:, None]).reshape(shape))
+        own.append((of_classes(outputs, labels) - output[:, None]).reshape(shape))
     return (
         cast(Floats, np.asarray(centres, dtype=np.float64)),
         np.concatenate(changes, axis=2),

@@ -1,0 +1,216 @@
+"""The deviation of a model from its mean on spheres, for some points and turns of a ball.
+
+The science of gamma in one place: build the points of the sphere where the model lives, call the
+model once, average each turn of the ball, and take from the turns a deviation, its error and a
+square without bias. Nothing here decides how many turns a point gets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple, cast
+
+import numpy as np
+from array_api_compat import array_namespace, is_numpy_array
+
+from anharmonic._core.arrays import array_like, to_numpy64
+from anharmonic._core.protocols import Array, Floats, Integers
+from anharmonic._core.reductions import Reduction, combined, picked
+from anharmonic.measures.setup.batching import call_with_flags
+from anharmonic.measures.setup.sphere import Segment, Sphere, neighbourhood
+
+__all__ = ["Changes", "Task", "TaskResult", "measure_task"]
+
+NONE: Integers = np.empty(0, dtype=np.int64)
+FLAT = 1e-3
+"""A change below this share of the largest is none."""
+
+
+class Task(NamedTuple):
+    """Some rows, and the turns of the ball they are due."""
+
+    rows: Integers
+    first_turn: int
+    turns: int
+
+
+class TaskResult(NamedTuple):
+    """What a task measured: arrays over its rows, ready to be merged with other turns.
+
+    - `deviations`, `centres` (rows, columns): means over the turns.
+    - `squares` (rows,): sum of squared deviations of the jackknife's pseudo-values.
+    - `noise` (rows,): how much of gamma² is noise, times the number of turns.
+    - `bad`: rows that the model gave no number at or near; they are in no other array.
+    """
+
+    rows: Integers
+    turns: int
+    deviations: Floats
+    centres: Floats
+    squares: Floats
+    noise: Floats
+    changes: Changes
+    queries: int
+    clipped: int
+    bad: Integers
+
+
+class Changes(NamedTuple):
+    """How a task's neighbours differ from their centres, over its rows.
+
+    - `largest`: the largest change along one direction; of a pair, its even part
+      |f(x+u) + f(x−u) − 2·f(x)| / 2.
+    - `flat`: directions (of pairs: pairs) with less than a thousandth of that.
+    - `same`: neighbours with exactly the centre's answer.
+    """
+
+    largest: Floats
+    flat: Integers
+    same: Integers
+
+    @classmethod
+    def of(cls, squares: Floats, same: Integers) -> Changes:
+        """From the squared changes of all directions, (rows, directions)."""
+        largest = squares.max(axis=1)
+        flat = np.sum(squares <= (FLAT**2 * largest)[:, None], axis=1)
+        return cls(np.sqrt(largest), flat, same)
+
+
+def measure_task(sphere: Sphere, task: Task) -> TaskResult:
+    """Call the model at a task's points and their neighbours, and average each turn.
+
+    The paper's Algorithm 1: f(x) less the mean of f over the directions of a ball around x.
+    """
+    centre: Floats | None = None  # (rows, repeats, columns)
+    sums: Floats | None = None  # (rows, turns, columns)
+    squares: list[Floats] = []
+    same: Integers = np.zeros(len(task.rows), dtype=np.int64)
+    queries = clipped = 0
+    bad = np.zeros(len(task.rows), dtype=bool)
+    # A noisy model's centre is asked anew for every turn, so that turns stay independent.
+    repeats = task.turns if sphere.noisy else 1
+    for segments in _fitting_segments(sphere, task, repeats):
+        centres = repeats if centre is None else 0
+        points, cut = neighbourhood(sphere, task.rows, segments, centres)
+        outputs, unanswered = call_with_flags(sphere.caller, points, task.rows)
+        bad |= unanswered
+        queries, clipped = queries + outputs.shape[0] * outputs.shape[1], clipped + cut
+        if centre is None or sums is None:
+            # The mean answer decides which column is the predicted one, (rows, columns).
+            answer = array_namespace(outputs).mean(outputs[:, :centres], axis=1)
+            centre_outputs = picked(sphere.reduction, answer, outputs[:, :centres])
+            centre = to_numpy64(centre_outputs)
+            sums = np.zeros((len(task.rows), task.turns, centre.shape[-1]))
+        around = picked(sphere.reduction, answer, outputs[:, centres:])
+        # (turns, directions) @ (rows, directions, columns): as a product this sum is several
+        # times faster than numpy's over a middle axis.
+        sums += to_numpy64(
+            array_like(_turn_members(task, segments, sphere.ball.paired), around) @ around
+        )
+        change = around - array_namespace(around).mean(centre_outputs, axis=1, keepdims=True)
+        lengths = to_numpy64(_squared_lengths(change))
+        same += np.count_nonzero(lengths == 0, axis=1)
+        if sphere.ball.paired:
+            lengths = to_numpy64(_squared_lengths(_even_part(change, segments)))
+        squares.append(lengths)
+    assert centre is not None
+    assert sums is not None
+    good = ~bad if bad.any() else slice(None)  # a slice copies nothing
+    # Eq. 3 of the paper, one deviation per turn: f(x) − mean of f on the turn's directions.
+    deviations, mean_centres = centre - sums / sphere.ball.count, centre.mean(axis=1)
+    changes = Changes.of(np.concatenate(squares, axis=1)[good], same[good])
+    result = _jackknife(
+        sphere.reduction,
+        task._replace(rows=task.rows[good]),
+        deviations[good],
+        mean_centres[good],
+        changes,
+        queries,
+        clipped,
+    )
+    return result._replace(bad=task.rows[bad])
+
+
+def _squared_lengths(vectors: Array) -> Array:
+    """Of vectors (rows, directions, columns): (rows, directions)."""
+    if is_numpy_array(vectors):
+        # Several times faster than a sum over a short last axis.
+        return np.einsum("ijk,ijk->ij", vectors, vectors)
+    return array_namespace(vectors).sum(vectors * vectors, axis=-1)
+
+
+def _even_part(change: Array, segments: list[Segment]) -> Array:
+    """Of changes along pairs the even part, (f(x+u) + f(x−u))/2 − f(x): (rows, pairs, columns).
+
+    A turn's reflections stand behind its originals.
+    """
+    parts, start = [], 0
+    for _, first, stop in segments:
+        half, end = start + stop - first, start + 2 * (stop - first)
+        parts.append((change[:, start:half] + change[:, half:end]) / 2)
+        start = end
+    return array_namespace(change).concat(parts, axis=1)
+
+
+def _fitting_segments(sphere: Sphere, task: Task, repeats: int) -> Iterator[list[Segment]]:
+    """Group a task's directions into pieces that fit in memory."""
+    drawn = sphere.ball.count // 2 if sphere.ball.paired else sphere.ball.count
+    sides = 2 if sphere.ball.paired else 1
+    points_per_row = sphere.chunk // len(task.rows)
+    # The first piece holds the centres too.
+    most, free = max(1, points_per_row // sides), max(1, (points_per_row - repeats) // sides)
+    segments: list[Segment] = []
+    for turn in range(task.first_turn, task.first_turn + task.turns):
+        start = 0
+        while start < drawn:
+            if not free:
+                yield segments
+                segments, free = [], most
+            stop = min(drawn, start + free)
+            segments.append(Segment(turn, start, stop))
+            free -= stop - start
+            start = stop
+    yield segments
+
+
+def _turn_members(task: Task, segments: list[Segment], paired: bool) -> Floats:
+    """Which of the directions asked for belong to which turn: (turns, directions) of 0 and 1."""
+    widths = [(stop - start) * (2 if paired else 1) for _, start, stop in segments]
+    turns = np.repeat([segment.turn - task.first_turn for segment in segments], widths)
+    return cast(Floats, (np.arange(task.turns)[:, None] == turns).astype(np.float64))
+
+
+def _jackknife(
+    reduction: Reduction,
+    task: Task,
+    deviations: Floats,
+    centres: Floats,
+    changes: Changes,
+    queries: int,
+    clipped: int,
+) -> TaskResult:
+    """Jackknife the turns' deviations (rows, turns, columns), leaving out one turn at a time.
+
+    One way for every reduction, exact where the reduction is linear.
+    """
+    turns = deviations.shape[1]
+    mean = deviations.mean(axis=1)
+    value = combined(reduction, mean, centres)
+    if turns == 1:
+        zeros = np.zeros(len(value))
+        return TaskResult(
+            task.rows, 1, mean, centres, zeros, zeros, changes, queries, clipped, NONE
+        )
+    # Means without one turn, (rows, turns, columns), and what they reduce to, (rows, turns).
+    without = (turns * mean[:, None] - deviations) / (turns - 1)
+    values = combined(reduction, without, np.broadcast_to(centres[:, None], without.shape))
+    # Tukey's pseudo-values T·g − (T−1)·g₋ᵢ spread (T−1) times as far as the g₋ᵢ. Their summed
+    # squares over T·(T−1) are the squared standard error (see `Accumulator.errors`).
+    squares = (turns - 1) ** 2 * np.sum((values - values.mean(axis=1, keepdims=True)) ** 2, axis=1)
+    # Quenouille: T·g² − (T−1)·mean of the g² without one turn has no bias of order 1/T; for a
+    # norm or a number it is the mean product of two different turns, which has none at all.
+    unbiased = turns * value**2 - (turns - 1) * np.mean(values**2, axis=1)
+    noise = (value**2 - unbiased) * turns
+    return TaskResult(
+        task.rows, turns, mean, centres, squares, noise, changes, queries, clipped, NONE
+    )
