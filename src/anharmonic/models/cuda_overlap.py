@@ -132,7 +132,8 @@ class StreamPool:
             return None
         import torch
 
-        return torch.cuda.current_stream(self.device).record_event()
+        event: torch.cuda.Event = torch.cuda.current_stream(self.device).record_event()
+        return event
 
     def _wait_for(self, event: torch.cuda.Event | None, array: Array) -> None:
         """Make this thread's stream wait for the event before it reads the array."""

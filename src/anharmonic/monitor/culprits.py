@@ -11,6 +11,7 @@ from anharmonic._core import tables
 from anharmonic._core.estimate import Estimate
 from anharmonic._core.protocols import Floats, Integers
 from anharmonic._core.randomness import generator
+from anharmonic._core.reductions import is_additive
 from anharmonic._core.statistics import Moments
 from anharmonic._core.streams import Stream
 from anharmonic.measures.explain import contributions
@@ -117,8 +118,7 @@ def usual_shares(
 
 
 def _explainable(scorer: Scorer) -> bool:
-    shareable = not callable(scorer.reduction) and scorer.reduction != "angle"
-    return shareable and len(scorer.columns) <= MOST_FEATURES
+    return is_additive(scorer.reduction) and len(scorer.columns) <= MOST_FEATURES
 
 
 def _features(
