@@ -1,4 +1,4 @@
-"""Points are made in lanes, and the model is asked by the caller alone."""
+"""Points are made in worker threads, and the model is called by the caller alone."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Counting:
         return answer
 
 
-def test_lanes_ask_through_the_thread_that_began() -> None:
+def test_workers_call_the_model_through_the_thread_that_began() -> None:
     model, streams = Counting(), StreamPool()
     relay = StreamedModel(model, streams)
     worked: set[int] = set()
@@ -104,7 +104,7 @@ def test_an_interrupt_in_the_model_reaches_the_caller() -> None:
 
 
 @pytest.mark.parametrize("climb", ["margin", "gamma", "random"])
-def test_a_search_in_lanes_is_the_same_search(monkeypatch: Any, climb: Any) -> None:
+def test_a_search_in_streams_is_the_same_search(monkeypatch: Any, climb: Any) -> None:
     points = np.random.default_rng(0).normal(size=(41, 30))
     weights = np.random.default_rng(1).normal(size=(30, 4))
 
@@ -124,7 +124,7 @@ def test_a_search_in_lanes_is_the_same_search(monkeypatch: Any, climb: Any) -> N
     assert np.array_equal(alone.queries, together.queries)
 
 
-def test_gamma_in_lanes_is_the_same_gamma(monkeypatch: Any) -> None:
+def test_gamma_in_streams_is_the_same_gamma(monkeypatch: Any) -> None:
     points = np.random.default_rng(0).normal(size=(300, 12))
     alone = ah.gamma(np.sin, points, radius=0.5, batch_size=64)
     overlapped(monkeypatch)
@@ -141,4 +141,4 @@ def overlapped(monkeypatch: Any) -> None:
         return caller._replace(model=StreamedModel(caller.model, streams)), streams
 
     monkeypatch.setattr(ModelCaller, "queued", property(lambda _: True))
-    monkeypatch.setattr(ModelCaller, "in_lanes", threaded)
+    monkeypatch.setattr(ModelCaller, "overlapped", threaded)

@@ -84,7 +84,15 @@ class NotAModel(ModelError, TypeError):
 
 
 class MissingExtra(ModelError, ImportError):
-    """A library is needed that the core install does not bring."""
+    """A library is needed that the core install does not bring.
+
+    Parameters
+    ----------
+    library
+        As pip knows it.
+    extra
+        Of this package, that installs it.
+    """
 
     def __init__(self, library: str, extra: str) -> None:
         super().__init__(library, extra)
@@ -109,11 +117,11 @@ class NoGradient(ModelError, TypeError):
 
 
 class NoisyModel(ModelError):
-    """The model answers identical questions differently."""
+    """The model gives different outputs for identical points."""
 
 
 class DeviceFull(ModelError, MemoryError):
-    """The device has no room for a call; smaller ones are tried before this reaches anyone."""
+    """The device has too little memory for a call; smaller calls are tried before this is seen."""
 
 
 class RemoteError(ModelError, ConnectionError):
@@ -128,7 +136,15 @@ class TrainingStopped(ModelError, ArithmeticError):
 
 
 class MeasurementStopped(ModelError, RuntimeError):
-    """The model raised an exception of its own. Give `partial` back as `resume=` to go on."""
+    """The model raised an exception of its own. Give `partial` back as `resume=` to go on.
+
+    Parameters
+    ----------
+    happened
+        What stopped the measurement.
+    advice
+        The next step.
+    """
 
     def __init__(self, happened: str, advice: str = "mend it, or give it other points") -> None:
         super().__init__(happened, advice)
@@ -138,7 +154,7 @@ class MeasurementStopped(ModelError, RuntimeError):
 
     @classmethod
     def because(cls, problem: BaseException, rows: Sequence[int] = ()) -> MeasurementStopped:
-        """The model's own exception, in words, and about which rows it was asked."""
+        """The model's own exception, in words, and the rows of the call it was raised in."""
         where = f" (in a call about rows {listed(rows, 10)})" if len(rows) else ""
         return cls(f"the model raised {type(problem).__name__}: {problem}{where}")
 
@@ -149,6 +165,10 @@ def first_line(problem: BaseException) -> str:
 
 
 def listed(rows: Sequence[object], most: int = 5) -> str:
-    """Name a few rows or columns: `3, 8, 12 … (40 in all)`."""
+    """Name a few rows or columns.
+
+    >>> listed([3, 8, 12, 20], most=2)
+    '3, 8 … (4 in all)'
+    """
     shown = ", ".join(str(row) for row in rows[:most])
     return shown if len(rows) <= most else f"{shown} … ({len(rows)} in all)"

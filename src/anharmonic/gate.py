@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -33,11 +33,28 @@ Outcome = Literal["below", "unsettled", "above"]
 class Verdict:
     """What a gate found. `str(verdict)` says it in a sentence.
 
-    - `outcome`: "below" (surely), "above" (surely, so it failed) or "unsettled" (it passed).
-    - `estimate`: the mean, or its difference to the baseline's, with its standard error.
-    - `limit`: what it may be at most. `baseline`: the mean compared with, where there is one.
-    - `interval`: lowest and highest the truth may be; each end holds with probability `level`.
-    - `statistic`: how it was reckoned. `queries`: what measuring cost.
+    Parameters
+    ----------
+    criterion
+        What was required, in words.
+    outcome
+        "below" (surely), "above" (surely, so it failed) or "unsettled" (it passed).
+    estimate
+        The mean, or its difference to the baseline's, with its standard error.
+    limit
+        What it may be at most.
+    interval
+        Lowest and highest the truth may be; each end holds with probability `level`.
+    level
+        The confidence of each end.
+    statistic
+        How the interval was made.
+    sentence
+        The verdict for people.
+    queries
+        What measuring cost.
+    baseline
+        The mean compared with, where there is one.
     """
 
     criterion: str
@@ -59,7 +76,7 @@ class Verdict:
     def __str__(self) -> str:
         return self.sentence
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> dict[str, object]:
         """Everything as plain values, ready for JSON."""
         return {
             "criterion": self.criterion,
@@ -80,6 +97,17 @@ class Verdict:
 def below(scores: Scores, limit: float, level: float = 0.95) -> Verdict:
     """Whether the region's mean score is below `limit`; fails only when it is really above.
 
+    Parameters
+    ----------
+    scores
+        Finished, of two points or more, with two rotations or more.
+    limit
+        What the mean may be at most.
+    level
+        The confidence of each end of the interval.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from anharmonic.measures.gamma.measure import gamma
     >>> points = np.random.default_rng(0).normal(size=(200, 3))
@@ -87,8 +115,8 @@ def below(scores: Scores, limit: float, level: float = 0.95) -> Verdict:
     >>> below(scores, 0.1).outcome, below(scores, 0.001).outcome
     ('below', 'above')
     """
-    _checked(level, limit)
-    _usable(scores, "the scores")
+    _check_level_and_limit(level, limit)
+    _check_usable(scores, "the scores")
     rounding = float(np.mean(scores.rounding))
     ends = _Ends(_single(scores.lowered, level), _single(scores.values, level), rounding)
     what, mean = f"mean {scores.metric}", Estimate(scores.mean, scores.error)
@@ -111,6 +139,17 @@ def no_worse(scores: Scores, baseline: Scores, level: float = 0.95, margin: floa
     Both must have been measured alike. Measured at the same points they are compared point by
     point; at other points of the same kind by Welch's interval, which is wider.
 
+    Parameters
+    ----------
+    scores, baseline
+        Of the new model and of its predecessor.
+    level
+        The confidence of each end of the interval.
+    margin
+        How much worse is allowed.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from anharmonic.measures.gamma.measure import gamma
     >>> points = np.random.default_rng(0).normal(size=(200, 3))
@@ -118,19 +157,20 @@ def no_worse(scores: Scores, baseline: Scores, level: float = 0.95, margin: floa
     >>> no_worse(new, old).passed, no_worse(old, new).passed
     (False, True)
     """
-    _checked(level, margin)
-    _usable(scores, "the scores")
-    _usable(baseline, "the baseline")
+    _check_level_and_limit(level, margin)
+    _check_usable(scores, "the scores")
+    _check_usable(baseline, "the baseline")
     require_alike(scores, baseline)
     paired = same_points(scores, baseline)
-    compared = _paired if paired else _unpaired
+    compare = _paired if paired else _unpaired
+    # Lowest: the new one lowered against the old one lifted. Highest: the other way round.
     ends = _Ends(
-        compared(scores.lowered, baseline.values, level),
-        compared(scores.values, baseline.lowered, level),
+        compare(scores.lowered, baseline.values, level),
+        compare(scores.values, baseline.lowered, level),
         float(np.mean(scores.rounding) + np.mean(baseline.rounding)),
     )
-    gap = compared(scores.values, baseline.values, level)[0]
-    now, before = (Estimate(each.mean, each.error) for each in (scores, baseline))
+    gap = compare(scores.values, baseline.values, level)[0]
+    now, before = Estimate(scores.mean, scores.error), Estimate(baseline.mean, baseline.error)
     extra = f" + {margin:g}" if margin else ""
     way = "paired point by point" if paired else "unpaired (other points), Welch"
     worth = f"the baseline {before}{extra}"
@@ -172,12 +212,12 @@ class _Ends:
 
     def words(self, limit: float, level: float, points: int, worth: str, what: str = "") -> str:
         """The verdict from "is" on: above or below what `worth` describes, and how surely."""
-        found = self.outcome(limit)
+        outcome = self.outcome(limit)
         low, high = self.interval
-        if found == "unsettled":
+        if outcome == "unsettled":
             return f"is not surely above {worth}: {self._advice(limit, points)}"
-        end = f"at least {low:.4g}" if found == "above" else f"at most {high:.4g}"
-        return f"is surely {found} {worth} ({what}{end} at {100 * level:.4g}% confidence)"
+        end = f"at least {low:.4g}" if outcome == "above" else f"at most {high:.4g}"
+        return f"is surely {outcome} {worth} ({what}{end} at {100 * level:.4g}% confidence)"
 
     def _advice(self, limit: float, points: int) -> str:
         """How much more would settle it: points where chance hides it, turns where noise does."""
@@ -192,6 +232,7 @@ class _Ends:
             return "noise hides it, so more rotations would help and more points would not"
         if gap <= 0 or not math.isfinite(reach):
             return "the two cannot be told apart"
+        # An interval shrinks with the root of the points: (reach/gap)² times as many close it.
         more = math.ceil(points * ((reach / gap) ** 2 - 1))
         if more > HOPELESS * points:
             return "they are too close to be told apart"
@@ -200,10 +241,10 @@ class _Ends:
 
 def _single(values: Floats, level: float) -> tuple[Estimate, float]:
     """The mean, and how far one side of its interval reaches."""
-    found = Moments.of(values)
+    moments = Moments.of(values)
     # A one-sided interval at `level` is half of the two-sided one at 2·level − 1.
-    reach = half_widths(found.error, found.count, 2 * level - 1)
-    return Estimate(float(found.mean), float(found.error)), float(reach)
+    reach = half_widths(moments.error, moments.count, 2 * level - 1)
+    return Estimate(float(moments.mean), float(moments.error)), float(reach)
 
 
 def _paired(new: Floats, old: Floats, level: float) -> tuple[Estimate, float]:
@@ -212,18 +253,18 @@ def _paired(new: Floats, old: Floats, level: float) -> tuple[Estimate, float]:
 
 def _unpaired(new: Floats, old: Floats, level: float) -> tuple[Estimate, float]:
     """The difference of two means, Welch's error and degrees of freedom."""
-    found, count = welch(Moments.of(new), Moments.of(old))
-    return found, float(half_widths(found.error, count, 2 * level - 1))
+    difference, count = welch(Moments.of(new), Moments.of(old))
+    return difference, float(half_widths(difference.error, count, 2 * level - 1))
 
 
-def _checked(level: float, limit: float) -> None:
+def _check_level_and_limit(level: float, limit: float) -> None:
     if not 0.5 < level < 1:
         raise SettingsError(f"level is a confidence between 0.5 and 1, such as 0.95, got {level}")
     if not (math.isfinite(limit) and limit >= 0):
         raise SettingsError(f"a limit or margin is a finite number from 0 on, got {limit}")
 
 
-def _usable(scores: Scores, which: str) -> None:
+def _check_usable(scores: Scores, which: str) -> None:
     if not scores.complete:
         raise SettingsError(f"{which} are unfinished: go on with resume= (--resume) first")
     if len(scores) < 2:
@@ -236,13 +277,25 @@ def _usable(scores: Scores, which: str) -> None:
 
 
 def same_points(one: Scores, other: Scores) -> bool:
-    """Whether both were measured at the same points, in the same order."""
-    known = one.settings.fingerprint
-    return known is not None and known == other.settings.fingerprint
+    """Whether both were measured at the same points, in the same order.
+
+    Parameters
+    ----------
+    one, other
+        Scores; those that keep no fingerprint of their points are never at the same ones.
+    """
+    fingerprint = one.settings.fingerprint
+    return fingerprint is not None and fingerprint == other.settings.fingerprint
 
 
 def require_alike(scores: Scores, baseline: Scores) -> None:
-    """Refuse to compare what was measured differently, and say what differs."""
+    """Refuse to compare what was measured differently, and say what differs.
+
+    Parameters
+    ----------
+    scores, baseline
+        The new scores, and those they are to be compared with.
+    """
     now, before = scores.settings, baseline.settings
     facts = {name: (before.plain().get(name), now.plain().get(name)) for name in COMPARABLE}
     # Asking for what a model answers anyway is no difference.

@@ -8,45 +8,56 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import narwhals.stable.v1 as nw
 import numpy as np
-from array_api_compat import (
-    array_namespace,
-    device,
-    is_numpy_array,
-    is_torch_array,
-)
+from array_api_compat import array_namespace, device, is_numpy_array, is_torch_array
 from narwhals.exceptions import DuplicateError
 from numpy.typing import ArrayLike
 
 from anharmonic._core.arrays import to_numpy64
 from anharmonic._core.columns import is_id, is_index, repeated, shown
-from anharmonic._core.frames import as_table
+from anharmonic._core.frames import Table, as_table
+from anharmonic._core.hulls import draw_in_hull
 from anharmonic._core.protocols import Array, Floats, Integers
 from anharmonic._core.randomness import generator
 from anharmonic._core.streams import Stream
 from anharmonic.errors import PointsError, SettingsError, listed
 
-__all__ = ["Region", "as_region", "grid", "hull", "points", "require_finite", "window"]
+if TYPE_CHECKING:
+    import pandas
 
-DELAUNAY_DIMENSIONS = 5
-DELAUNAY_POINTS = 5_000
+__all__ = ["Region", "as_region", "grid", "hull", "points", "require_finite", "window"]
 
 
 @dataclass(frozen=True)
 class Region:
     """Points to measure at, and how to move them.
 
-    `values` (points, n) holds the coordinates that move, whatever the points came as.
-    `columns` names them (or numbers them, for arrays) and `still` those that stay. `shape` is
-    that of one point, for arrays. What moves is `settled` when somebody has said so or the model
-    has been asked; until then it is all that may be a feature.
+    Parameters
+    ----------
+    kind
+        "points", "grid", "hull" or "window".
+    source
+        What the points came as: an array (points, all coordinates), or a table.
+    values
+        The coordinates that move, (points, n), whatever the points came as.
+    columns, still
+        The names of what moves and of what stays; their numbers for arrays.
+    shape
+        Of one point, for arrays.
+    volume
+        Of the region, where it is known.
+    settled
+        Whether somebody has said what moves, or the model has been asked; until then it is all
+        that may be a feature.
+    steps
+        Cells along each axis of a whole grid.
     """
 
     kind: str
-    source: Any
+    source: Array | Table
     values: Array
     columns: tuple[str, ...]
     still: tuple[str, ...] = ()
@@ -54,7 +65,6 @@ class Region:
     volume: float | None = None
     settled: bool = False
     steps: tuple[int, ...] = ()
-    """Cells along each axis of a whole grid."""
 
     def __len__(self) -> int:
         return int(self.values.shape[0])
@@ -77,16 +87,24 @@ class Region:
         """All columns of a point as the model sees it, moving or not."""
         if self.is_table:
             return tuple(self.source.columns)
-        wide = int(np.prod(self.shape))
-        return self.columns if not self.still else tuple(str(index) for index in range(wide))
+        width = int(np.prod(self.shape))
+        return self.columns if not self.still else tuple(str(index) for index in range(width))
 
     @property
-    def index(self) -> Any:
+    def index(self) -> pandas.Index | None:
         """The rows' labels, of a pandas frame."""
         return getattr(self.source.to_native(), "index", None) if self.is_table else None
 
     def restored(self, moved: Array, rows: Integers) -> Array:
-        """Moved coordinates (queries, n) of the given rows, in the form the model knows."""
+        """Moved coordinates (queries, n) as the model takes them: what stays is put back.
+
+        Parameters
+        ----------
+        moved
+            The coordinates that moved.
+        rows
+            The point that each query belongs to, (queries,).
+        """
         if self.is_table:
             return _restored_table(self, moved, rows)
         if self.still:
@@ -94,9 +112,9 @@ class Region:
         return moved.reshape((-1, *self.shape)) if len(self.shape) > 1 else moved
 
     def rows(self, indices: Integers) -> Region:
-        """Some of the rows."""
-        listed = indices.tolist()
-        return replace(self, source=self.source[listed], values=self.values[listed], steps=())
+        """The same region at some of its points."""
+        chosen = indices.tolist()
+        return replace(self, source=self.source[chosen], values=self.values[chosen], steps=())
 
     @property
     def numeric(self) -> tuple[str, ...]:
@@ -123,19 +141,35 @@ class Region:
         return replace(self, values=values, columns=tuple(names), still=still)
 
 
-def as_region(data: Any, moving: Sequence[str | int] | None = None) -> Region:
-    """A region as it is, or with only some columns `moving`; anything else as `points`."""
+def as_region(data: object, moving: Sequence[str | int] | None = None) -> Region:
+    """A region as it is, or with only some columns `moving`; anything else as `points`.
+
+    Parameters
+    ----------
+    data
+        A region, or whatever `points` takes.
+    moving
+        The columns that may move.
+    """
     if not isinstance(data, Region):
         return points(data, moving)
     return data if moving is None else _moving_only(data, [str(name) for name in moving])
 
 
-def points(data: Any, moving: Sequence[str | int] | None = None) -> Region:
-    """Points given one by one: an array (points, …), a tensor, or a DataFrame.
+def points(data: object, moving: Sequence[str | int] | None = None) -> Region:
+    """Points given one by one.
 
-    In a table numeric columns move, but for an index and ids, and all others stay; a model that
-    knows its inputs narrows that to what it reads. `moving` names the columns that may instead.
+    Parameters
+    ----------
+    data
+        An array (points, …), a tensor, or a DataFrame.
+    moving
+        The columns that may move. If not given, in a table the numeric columns move, but for an
+        index and ids, and all others stay; a model that knows its inputs narrows that to what it
+        reads.
 
+    Examples
+    --------
     >>> points([[1.0, 2.0], [3.0, 4.0]], moving=[0]).still
     ('1',)
     """
@@ -143,14 +177,33 @@ def points(data: Any, moving: Sequence[str | int] | None = None) -> Region:
 
 
 def window(
-    data: Any,
+    data: Array,
     last: int | None = None,
     column: str | None = None,
-    start: Any = None,
-    end: Any = None,
+    start: object = None,
+    end: object = None,
     moving: Sequence[str | int] | None = None,
 ) -> Region:
-    """A stretch of traffic: the `last` rows, or rows whose `column` is in [start, end)."""
+    """A stretch of traffic: the last rows, or those of some time.
+
+    Parameters
+    ----------
+    data
+        Rows in the order they came, as an array or a DataFrame.
+    last
+        How many rows, from the end.
+    column
+        Of a table: rows count whose value there is in [start, end).
+    start, end
+        The first value that counts, and the first that does not any more.
+    moving
+        The columns that may move; see `points`.
+
+    Examples
+    --------
+    >>> window([[1.0], [2.0], [3.0]], last=2).values.tolist()
+    [[2.0], [3.0]]
+    """
     if column is None:
         if last is None or last < 1:
             raise SettingsError("a window needs last=<rows>, or column= with start= and end=")
@@ -168,6 +221,15 @@ def grid(
 ) -> Region:
     """Cell centres of a regular grid in a box, in the box's own units.
 
+    Parameters
+    ----------
+    bounds, names
+        (low, high) for each axis, and what to call it.
+    steps
+        Cells along each axis, or one number for all.
+
+    Examples
+    --------
     >>> grid([(0, 1), (0, 2)], 2).values.tolist()
     [[0.25, 0.5], [0.25, 1.5], [0.75, 0.5], [0.75, 1.5]]
     """
@@ -180,18 +242,31 @@ def grid(
         low + (high - low) * (np.arange(count) + 0.5) / count
         for (low, high), count in zip(bounds, counts, strict=True)
     ]
+    # (cells, axes), the last axis fastest.
     mesh = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(bounds))
     volume = float(np.prod([high - low for low, high in bounds]))
     region = replace(_region("grid", mesh, None), volume=volume, steps=tuple(counts))
     return replace(region, columns=tuple(names)) if names else region
 
 
-def hull(data: Any, count: int, seed: int = 0, method: str = "auto") -> Region:
-    """`count` random points inside the convex hull of the data's numeric columns.
+def hull(data: object, count: int, seed: int = 0, method: str = "auto") -> Region:
+    """Random points inside the convex hull of the data's numeric columns.
 
-    "uniform" (default for a few dimensions and some thousand points) triangulates, draws
-    evenly by volume and knows the volume. "mix" (otherwise) averages n+1 random data points
-    with random weights: inside the hull in any dimension, denser where the data are.
+    Parameters
+    ----------
+    data
+        What `points` takes, with numeric columns alone.
+    count, seed
+        How many points to draw, and the seed of the draw.
+    method : "auto", "uniform" or "mix"
+        "uniform" (default for a few dimensions and some thousand points) triangulates, draws
+        evenly by volume and knows the volume. "mix" (otherwise) averages n+1 random data points
+        with random weights: inside the hull in any dimension, denser where the data are.
+
+    Examples
+    --------
+    >>> hull([[0.0, 0.0], [2.0, 0.0], [0.0, 1.0]], 5).volume
+    1.0
     """
     source = _region("points", data, None)
     if source.still:
@@ -200,20 +275,7 @@ def hull(data: Any, count: int, seed: int = 0, method: str = "auto") -> Region:
         )
     require_finite(source, "data")
     values = to_numpy64(source.values)
-    many, dimension = values.shape
-    if many < dimension + 1:
-        raise PointsError(f"the hull of {many} points is flat in {dimension} dimensions: add data")
-    if method not in ("auto", "uniform", "mix"):
-        raise SettingsError(f'no way {method!r} to fill a hull: "auto", "uniform" or "mix"')
-    random = generator(seed, Stream.HULL)
-    few = dimension <= DELAUNAY_DIMENSIONS and many <= DELAUNAY_POINTS
-    volume: float | None = None
-    if method == "uniform" or (method == "auto" and few):
-        corners, volume = _triangulated(values, count, random)
-    else:
-        corners = values[random.integers(many, size=(count, dimension + 1))]
-    weights = random.dirichlet(np.ones(dimension + 1), size=count)
-    inside = np.einsum("ck,ckn->cn", weights, corners)
+    inside, volume = draw_in_hull(values, count, generator(seed, Stream.HULL), method)
     region = replace(_region("hull", inside, None), volume=volume)
     if source.is_table:
         table = nw.from_dict(
@@ -224,51 +286,29 @@ def hull(data: Any, count: int, seed: int = 0, method: str = "auto") -> Region:
     return region
 
 
-def _triangulated(values: Floats, count: int, random: np.random.Generator) -> tuple[Floats, float]:
-    """Corners of simplices drawn by volume, and the volume of all of them."""
-    from scipy.spatial import Delaunay, QhullError
-
-    if values.shape[1] == 1:
-        ends = np.array([[values.min()], [values.max()]])
-        return np.broadcast_to(ends, (count, 2, 1)), float(np.ptp(values))
+def _region(kind: str, data: object, moving: Sequence[str | int] | None) -> Region:
     try:
-        cells = values[Delaunay(values).simplices]
-    except QhullError as problem:
-        raise PointsError(
-            "the data lie in a plane, so their hull has no volume: drop columns that depend "
-            "on others, or use method='mix'"
-        ) from problem
-    edges = cells[:, 1:] - cells[:, :1]
-    sizes = np.abs(np.linalg.det(edges))
-    total = sizes.sum()
-    chosen = random.choice(len(cells), size=count, p=sizes / total)
-    factorial = float(np.prod(np.arange(1, values.shape[1] + 1)))
-    return cells[chosen], float(total / factorial)
-
-
-def _region(kind: str, data: Any, moving: Sequence[str | int] | None) -> Region:
-    try:
-        native = as_table(data)
+        table = as_table(data)
     except DuplicateError:
-        twice = repeated(list(getattr(data, "column_names", None) or data.columns))
+        frame = cast(Any, data)
+        twice = repeated(list(getattr(frame, "column_names", None) or frame.columns))
         raise PointsError(f"several columns are called {shown(twice)}: rename them") from None
-    is_table = native is not None
-    region = _from_table(kind, native) if is_table else _from_array(kind, data)
+    region = _from_array(kind, data) if table is None else _from_table(kind, table)
     if not len(region):
         raise PointsError("there are no points: give at least one row")
     if moving is not None:
         region = _moving_only(region, [str(name) for name in moving])
     # Which columns of a table move may be up to the model.
-    if not (region.dimension or is_table):
+    if not region.dimension and table is None:
         raise PointsError("no column can move: numeric columns are needed, or name some in moving=")
     return region
 
 
-def _from_array(kind: str, data: ArrayLike) -> Region:
+def _from_array(kind: str, data: object) -> Region:
     array: Array = data
     if not is_torch_array(data):
         try:
-            array = np.asarray(data)
+            array = np.asarray(cast(ArrayLike, data))
             array = array if array.dtype.kind == "f" else array.astype(np.float64)
         except (TypeError, ValueError) as problem:
             raise PointsError(
@@ -277,7 +317,7 @@ def _from_array(kind: str, data: ArrayLike) -> Region:
             ) from problem
     if array.ndim < 2:
         raise PointsError(
-            f"points have shape {tuple(array.shape)}: give one row a point, "
+            f"points have shape {tuple(array.shape)}: give one row per point, "
             "for a single point x use x[None, :]"
         )
     flat = array.reshape((array.shape[0], int(np.prod(array.shape[1:]))))
@@ -285,7 +325,7 @@ def _from_array(kind: str, data: ArrayLike) -> Region:
     return Region(kind, flat, flat, names, shape=tuple(int(size) for size in array.shape[1:]))
 
 
-def _from_table(kind: str, table: Any) -> Region:
+def _from_table(kind: str, table: Table) -> Region:
     numeric = [name for name in table.columns if table[name].dtype.is_numeric()]
     if not numeric:
         raise PointsError(
@@ -298,7 +338,7 @@ def _from_table(kind: str, table: Any) -> Region:
     return Region(kind, table, _numbers(table, names), names, still)
 
 
-def _numbers(table: Any, names: Sequence[str]) -> Floats:
+def _numbers(table: Table, names: Sequence[str]) -> Floats:
     if not names:
         return np.empty((len(table), 0))
     return np.asarray(table.select(names).to_numpy(), dtype=np.float64)
@@ -314,7 +354,13 @@ def _moving_only(region: Region, moving: list[str]) -> Region:
 
 
 def require_finite(region: Region, what: str) -> None:
-    """Refuse NaN and infinity in columns that move; `what` the region is, to the reader."""
+    """Refuse NaN and infinity in columns that move.
+
+    Parameters
+    ----------
+    region, what
+        To look at, and what it is, for the message: "points", "reference".
+    """
     values = region.values
     xp = array_namespace(values)
     # One pass without an array of flags: a sum is finite unless something in it is not.
@@ -333,13 +379,14 @@ def require_finite(region: Region, what: str) -> None:
 
 def _restored_array(region: Region, moved: Array, rows: Integers) -> Array:
     xp = array_namespace(moved)
-    whole = xp.asarray(region.source[rows.tolist()], dtype=moved.dtype, device=device(moved))
-    whole[:, [region.names.index(column) for column in region.columns]] = moved
-    return whole
+    # Each query's point with all its coordinates, (queries, all); then those that moved.
+    restored = xp.asarray(region.source[rows.tolist()], dtype=moved.dtype, device=device(moved))
+    restored[:, [region.names.index(column) for column in region.columns]] = moved
+    return restored
 
 
-def _restored_table(region: Region, moved: Array, rows: Integers) -> Any:
-    table = cast(Any, region.source)
+def _restored_table(region: Region, moved: Array, rows: Integers) -> Array:
+    table: Table = region.source
     columns = [
         nw.new_series(name, moved[:, index], backend=table.implementation)
         for index, name in enumerate(region.columns)

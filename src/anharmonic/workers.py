@@ -22,7 +22,6 @@ from concurrent.futures import (
     ThreadPoolExecutor,
 )
 from dataclasses import dataclass
-from functools import partial
 from itertools import islice
 from multiprocessing import get_context
 from typing import Any, TypeVar
@@ -39,7 +38,13 @@ serial = map
 
 @dataclass(frozen=True)
 class threads:  # noqa: N801 - used like the builtin map
-    """Workers in this process, sharing the model."""
+    """Workers in this process, sharing the model.
+
+    Parameters
+    ----------
+    count
+        How many threads.
+    """
 
     count: int
 
@@ -52,7 +57,13 @@ class threads:  # noqa: N801 - used like the builtin map
 
 @dataclass(frozen=True)
 class processes:  # noqa: N801 - used like the builtin map
-    """Workers of their own, each with a copy of the model, sent once."""
+    """Workers in processes of their own, each with a copy of the model, sent once.
+
+    Parameters
+    ----------
+    count
+        How many processes.
+    """
 
     count: int
 
@@ -60,7 +71,7 @@ class processes:  # noqa: N801 - used like the builtin map
         self, function: Callable[[Item], Result], items: Iterable[Item], /
     ) -> Iterator[Result]:
         try:
-            packed = pickle.dumps(function)
+            pickled = pickle.dumps(function)
         except (pickle.PicklingError, AttributeError, TypeError) as problem:
             raise SettingsError(
                 f"this model cannot be sent to another process ({problem}): define it at the "
@@ -68,7 +79,7 @@ class processes:  # noqa: N801 - used like the builtin map
             ) from problem
         # Forking a process that has run BLAS or OpenMP threads can hang; spawning cannot.
         with ProcessPoolExecutor(
-            self.count, get_context("spawn"), initializer=_receive, initargs=(packed,)
+            self.count, get_context("spawn"), initializer=_receive, initargs=(pickled,)
         ) as pool:
             try:
                 yield from _ordered(pool, _apply, items, 2 * self.count)
@@ -80,23 +91,24 @@ class processes:  # noqa: N801 - used like the builtin map
                 ) from problem
 
 
-_received: Callable[[Any], Any] = partial(map)
+# In a worker process: the function that `_receive` unpickled, once for all its items.
+_received: Callable[[Any], Any]
 
 
-def _receive(packed: bytes) -> None:
+def _receive(pickled: bytes) -> None:
     global _received
-    _received = pickle.loads(packed)
+    _received = pickle.loads(pickled)
 
 
-def _apply(item: Any) -> Any:
+def _apply(item: object) -> Any:
     return _received(item)
 
 
 def _ordered(
-    pool: Executor, function: Callable[[Any], Any], items: Iterable[Any], ahead: int
-) -> Iterator[Any]:
-    """Results in order with at most `ahead` items under way."""
-    waiting: deque[Future[Any]] = deque()
+    pool: Executor, function: Callable[[Item], Result], items: Iterable[Item], ahead: int
+) -> Iterator[Result]:
+    """Results in order with at most `ahead` items submitted and not yet given out."""
+    waiting: deque[Future[Result]] = deque()
     source = iter(items)
     try:
         for item in islice(source, ahead):

@@ -64,11 +64,14 @@ def resnet50(weights: Path | None, device: str, tell: Tell) -> Network:
 def transformer(weights: Path | None, device: str, tell: Tell) -> Network:
     """A small vision transformer: trained now on grey CIFAR-10, or as it was saved."""
     from anharmonic.images import classifier
+    from anharmonic.images.network import Classifier
     from studies.images import attention
 
     place = _needed(weights, "a folder with a saved one, or with CIFAR-10 to train it on")
     if (place / "config.json").exists():
-        module = classifier(place).network
+        saved = classifier(place)
+        assert isinstance(saved, Classifier)
+        module = saved.network
         facts: dict[str, Any] = {"trained on": "grey CIFAR-10"}
     else:
         train, test = attention.read_cifar(place)

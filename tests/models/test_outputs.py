@@ -71,7 +71,7 @@ def test_labels_of_text_and_of_floats() -> None:
     assert to_onehot(np.array([1.5, 2.5]), (1.5, 2.5), 0.0, True).tolist() == [[1, 0], [0, 1]]
     with pytest.raises(SettingsError, match="classes="):
         to_labels(text, None, 0.0, True)
-    with pytest.raises(SettingsError, match="2 labels a row"):
+    with pytest.raises(SettingsError, match="2 labels per row"):
         to_labels(np.zeros((5, 2), dtype=int), None, 0.0, True)
 
 

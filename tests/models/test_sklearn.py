@@ -145,7 +145,7 @@ def test_several_targets(points, target) -> None:
     forest = RandomForestClassifier(5, random_state=0).fit(points, both)
     with pytest.raises(SettingsError, match="output="):
         as_model(forest)(points)
-    with pytest.raises(SettingsError, match="2 labels a row"):
+    with pytest.raises(SettingsError, match="2 labels per row"):
         as_model(forest, output="label")(points)
     joined = as_model(forest, output=np.hstack)
     np.testing.assert_array_equal(joined(points), np.hstack(forest.predict_proba(points)))

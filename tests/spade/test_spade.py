@@ -219,7 +219,7 @@ def test_one_input_with_many_outputs():
         (INPUTS, OUTPUTS, {"components": "glue"}, SettingsError, "refuse"),
         (INPUTS, OUTPUTS, {"search": "ball tree"}, SettingsError, "hnsw"),
         (INPUTS, np.full((300, 1), "cat"), {}, OutputError, "not numbers"),
-        (INPUTS[:, 0], OUTPUTS, {}, PointsError, "one row a point"),
+        (INPUTS[:, 0], OUTPUTS, {}, PointsError, "one row per point"),
     ],
 )
 def test_what_cannot_be_scored_is_refused(inputs, outputs, arguments, problem, words):

@@ -27,12 +27,19 @@ UNIFORM = ("rotated", "random")
 def label_step(settings: Settings, outputs: Floats) -> float:
     """What a score of labels rises by when every label on the sphere changes.
 
+    Parameters
+    ----------
+    settings
+        Of the scores: their kind of output, reduction and classes decide it.
+    outputs
+        The model's at the points, (points,) or (points, columns), for two labels as numbers.
+
     >>> label_step(Settings(kind="onehot", reduction="predicted"), np.eye(2))
     1.0
     """
     kind, classes = settings.kind, settings.classes
-    two = len(classes) == 2
-    if not (kind == "onehot" or (kind == "label" and two)):
+    binary = len(classes) == 2
+    if not (kind == "onehot" or (kind == "label" and binary)):
         raise SettingsError(
             "the boundary's area is read from labels: measure with output='onehot' "
             "(or output='label' for two classes)"
@@ -40,11 +47,12 @@ def label_step(settings: Settings, outputs: Floats) -> float:
     _check_sphere(settings)
     reduction = settings.reduction
     one_column = kind == "label" or reduction == "predicted"
+    # A changed label moves its column from 1 to 0: by 1, or two columns by 1 each, √2 together.
     if one_column and reduction in ("norm", "predicted", 0, -1):
-        return 1.0 if kind == "onehot" else _apart(settings, outputs)
+        return 1.0 if kind == "onehot" else _label_distance(settings, outputs)
     if kind == "onehot" and reduction == "norm":
         return math.sqrt(2)
-    if kind == "onehot" and isinstance(reduction, int) and two:
+    if kind == "onehot" and isinstance(reduction, int) and binary:
         return 1.0
     raise SettingsError(
         f"reduction {reduction!r} is no share of changed labels, from which a boundary's area is "
@@ -67,21 +75,22 @@ def _check_sphere(settings: Settings) -> None:
         )
 
 
-def _apart(settings: Settings, outputs: Floats) -> float:
-    """How far apart two labels are as numbers: themselves, or places where they are text."""
-    codes = settings.codes or _read(settings.classes, outputs)
+def _label_distance(settings: Settings, outputs: Floats) -> float:
+    """How far apart two labels are as numbers: themselves, or positions where they are text."""
+    codes = settings.codes or _codes_from_names(settings.classes, outputs)
     return abs(float(codes[1]) - float(codes[0]))
 
 
-def _read(classes: Sequence[str], outputs: Floats) -> list[float]:
+def _codes_from_names(classes: Sequence[str], outputs: Floats) -> list[float]:
     """The numbers behind two classes in files that keep their names alone."""
-    known = {"False": 0.0, "True": 1.0}
+    booleans = {"False": 0.0, "True": 1.0}
     try:
-        codes = [known[name] if name in known else float(name) for name in classes]
+        codes = [booleans[name] if name in booleans else float(name) for name in classes]
     except ValueError:
         return [0.0, 1.0]
-    seen = outputs[np.isfinite(outputs)]
-    return codes if np.isin(seen, codes).all() else [0.0, 1.0]
+    finite = outputs[np.isfinite(outputs)]
+    # Outputs that are none of the numbers were positions: "3" and "7" may have been text.
+    return codes if np.isin(finite, codes).all() else [0.0, 1.0]
 
 
 def mean_coordinate(dimension: int) -> float:
@@ -90,5 +99,6 @@ def mean_coordinate(dimension: int) -> float:
     >>> round(mean_coordinate(3), 12)
     0.5
     """
+    # Γ(n/2) / (√π · Γ((n+1)/2)), by logarithms because Γ overflows from n = 342 on.
     logarithm = gammaln(dimension / 2) - gammaln((dimension + 1) / 2)
     return float(np.exp(logarithm) / np.sqrt(np.pi))

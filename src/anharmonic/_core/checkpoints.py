@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol, TypedDict
 
 from anharmonic._core import tables
 from anharmonic._core.output_files import PARQUET, claimed
@@ -22,9 +22,16 @@ PathLike = str | os.PathLike[str]
 UNFINISHED = "unfinished"
 """A setting that is true in a file while the run it belongs to has not come to its end."""
 SECONDS = 1.0
-"""How long what was finished waits to be kept."""
+"""The least between two saves."""
 SHARE = 0.02
-"""Of the time that may go into keeping: where a save takes longer, there are fewer."""
+"""Of a run's time that may go into saving: where a save takes longer, there are fewer."""
+
+
+class CheckpointArguments(TypedDict, total=False):
+    """What a measure is called with, to keep what it finishes and to go on from what is there."""
+
+    checkpoint: Path | None
+    resume: Path | None
 
 
 class Result(Protocol):
@@ -38,12 +45,20 @@ class Result(Protocol):
 
 @contextmanager
 def kept(
-    path: PathLike | None, resume: object, found: Callable[[bool], Result]
+    path: PathLike | None, resume: object, result_so_far: Callable[[bool], Result]
 ) -> Iterator[Callable[[], None]]:
-    """Something to call whenever a part is finished: what was `found` is then kept, if it is time.
+    """Give a function to call whenever a part is finished: it saves the result when it is time.
 
-    It is kept once more at the end, however that comes; `found` is told whether the run came to
-    its end. An unfinished run that is there already is not overwritten unless it was resumed.
+    Parameters
+    ----------
+    path
+        The Parquet file to save to; None saves nothing.
+    resume
+        What the run goes on from. An unfinished run that is in the file already is not
+        overwritten unless it is this.
+    result_so_far
+        Makes the result to save; its argument says whether the run came to its end. The result
+        is saved once more when the run ends, however that comes.
     """
     if path is None:
         yield lambda: None
@@ -51,23 +66,23 @@ def kept(
     import pyarrow.parquet  # noqa: F401 - here, so that it is not taken for a part of saving
 
     with claimed(path, PARQUET) as file:
-        _not_lost(file, resume)
-        keeper = _Keeper(file, found)
+        _check_not_lost(file, resume)
+        saver = _Saver(file, result_so_far)
         try:
-            yield keeper
+            yield saver
         except BaseException:
             # A refusal has found nothing, and must not replace what an earlier run has.
-            if keeper.called:
-                keeper.save(False)
+            if saver.called:
+                saver.save(False)
             raise
-        keeper.save(True)
+        saver.save(True)
 
 
-class _Keeper:
+class _Saver:
     """Saves when it is time, so seldom that saving takes a small share of the run."""
 
-    def __init__(self, file: Path, found: Callable[[bool], Result]) -> None:
-        self.file, self.found, self.called = file, found, False
+    def __init__(self, file: Path, result_so_far: Callable[[bool], Result]) -> None:
+        self.file, self.result_so_far, self.called = file, result_so_far, False
         self.begun, self.cost = time.perf_counter(), math.inf
         self.due = self.begun + SECONDS
 
@@ -78,7 +93,7 @@ class _Keeper:
 
     def save(self, finished: bool) -> None:
         begun = time.perf_counter()
-        result = self.found(finished)
+        result = self.result_so_far(finished)
         if result.started:
             result.save(self.file)
         now = time.perf_counter()
@@ -88,19 +103,19 @@ class _Keeper:
         self.due = now + max(SECONDS, min(self.cost / SHARE, now - self.begun))
 
 
-def _not_lost(file: Path, resume: object) -> None:
+def _check_not_lost(file: Path, resume: object) -> None:
     """Refuse to overwrite what another run has finished and nobody has read."""
     if not file.exists():
         return
-    about = tables.facts_of(file)
-    if about is None:
+    facts = tables.facts_of(file)
+    if facts is None:
         raise InputError(f"{file} is there and is no run of ours: give another name")
     other = isinstance(resume, str | os.PathLike) and not os.path.samefile(resume, file)
-    if (resume is None or other) and about.get("settings", {}).get(UNFINISHED):
-        raise _earlier(file)
+    if (resume is None or other) and facts.get("settings", {}).get(UNFINISHED):
+        raise _earlier_run_error(file)
 
 
-def _earlier(path: Path) -> SettingsError:
+def _earlier_run_error(path: Path) -> SettingsError:
     return SettingsError(
         f"{path} holds what an earlier run had finished: go on with --resume {path} "
         "(in Python resume=), or delete it to begin anew"
@@ -120,24 +135,24 @@ class Folder:
         if self.path.is_file():
             raise SettingsError(f"{self.path} is a file: give the name of a folder")
         if any(self.path.rglob("*.parquet")):
-            raise _earlier(self.path)
+            raise _earlier_run_error(self.path)
 
-    def arguments(self, *names: str) -> dict[str, Any]:
-        """What one measurement gets: where to keep what it finds, and what is known already."""
+    def arguments(self, *names: str) -> CheckpointArguments:
+        """What one measurement gets: the file to save to, and the file to go on from."""
         if self.path is None and self.resume is None:
             return {}
         name = "-".join(map(_slug, names)) + f"-{_hash(names)}.parquet"
-        before = None if self.resume is None else self.resume / name
+        earlier = None if self.resume is None else self.resume / name
         return {
             "checkpoint": None if self.path is None else self.path / name,
-            "resume": before if before is not None and before.exists() else None,
+            "resume": earlier if earlier is not None and earlier.exists() else None,
         }
 
     def within(self, name: str) -> Folder:
         """A folder in this one."""
-        before = None if self.resume is None else self.resume / name
-        known = before if before is not None and before.is_dir() else None
-        return Folder(None if self.path is None else self.path / name, known)
+        earlier = None if self.resume is None else self.resume / name
+        resume = earlier if earlier is not None and earlier.is_dir() else None
+        return Folder(None if self.path is None else self.path / name, resume)
 
 
 def clear(folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""Columns by their names: which are no features, and how those that moved are told."""
+"""Columns by their names: which are no features, and how those that moved are described."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def is_id(name: object) -> bool:
 
 def repeated(names: Sequence[object]) -> list[str]:
     """Names that occur more than once."""
-    return [str(name) for name, many in Counter(names).items() if many > 1]
+    return [str(name) for name, count in Counter(names).items() if count > 1]
 
 
 class Moved(Protocol):
@@ -85,4 +85,5 @@ def remark(settings: Moved, always: bool = False) -> str:
 
 def shown(names: Sequence[object]) -> str:
     """A few names, without what a terminal would act on."""
-    return "".join(each if each.isprintable() else "�" for each in listed(names, SHOWN))
+    text = listed(names, SHOWN)
+    return "".join(letter if letter.isprintable() else "�" for letter in text)

@@ -11,14 +11,25 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, TYPE_CHECKING, Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from anharmonic._core.columns import is_index, repeated, shown
 from anharmonic.errors import InputError, first_line
 
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow as pa
+
 __all__ = ["read_data", "whole_file"]
+
+Values = NDArray[Any]
+"""Numbers or text, as a file has them."""
+
+Data = Any
+"""A pandas DataFrame, a pyarrow Table or a numpy array."""
 
 SUFFIXES = ".csv, .parquet, .npy or .npz"
 SEPARATORS = ",;\t"
@@ -35,27 +46,27 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[str]:
     os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
     try:
         yield temporary
-        _settle(temporary)
+        _flush_to_disk(temporary)
         os.replace(temporary, target)
     except BaseException:
         os.unlink(temporary)
         raise
 
 
-def _settle(path: str) -> None:
-    """Have the file on the disk before its name is: after a power failure it is whole or not."""
-    written = os.open(path, os.O_RDWR)
+def _flush_to_disk(path: str) -> None:
+    """Have the content on the disk before its name is: whole or absent after a power failure."""
+    descriptor = os.open(path, os.O_RDWR)
     try:
-        os.fsync(written)
+        os.fsync(descriptor)
     finally:
-        os.close(written)
+        os.close(descriptor)
 
 
-def read_data(path: str | os.PathLike[str], say: Callable[[str], None] | None = None) -> Any:
-    """A table (pandas where it is installed, else pyarrow) or an array, by the file's ending.
+def read_data(path: str | os.PathLike[str], say: Callable[[str], None] | None = None) -> Data:
+    """Read a table (as pandas where that is installed, else pyarrow) or an array, by its ending.
 
-    An index that was saved along with a table is no column of it; `say` hears of one that
-    nothing but its missing name gives away.
+    An index that was saved along with a table is no column of it; `say` is called with a
+    sentence about one that nothing but its missing name gives away.
     """
     file = Path(path)
     if not file.is_file():
@@ -64,8 +75,8 @@ def read_data(path: str | os.PathLike[str], say: Callable[[str], None] | None = 
     if read is None:
         raise InputError(f"{file}: data come as {SUFFIXES}")
     try:
-        found = read(file)
-        return found if isinstance(found, np.ndarray) else _native(file, found, say)
+        data = read(file)
+        return data if isinstance(data, np.ndarray) else _without_index(file, data, say)
     except InputError:
         raise
     except Exception as problem:  # damage makes every library fail in ways of its own
@@ -74,27 +85,29 @@ def read_data(path: str | os.PathLike[str], say: Callable[[str], None] | None = 
         ) from problem
 
 
-def _npy(file: Path) -> Any:
+def _read_npy(file: Path) -> Values:
     with file.open("rb") as stream:
-        _require_room(stream, file.stat().st_size)
-    return np.load(file, allow_pickle=False)
+        _check_header(stream, file.stat().st_size)
+    array: Values = np.load(file, allow_pickle=False)
+    return array
 
 
-def _npz(file: Path) -> Any:
+def _read_npz(file: Path) -> Values:
     with zipfile.ZipFile(file) as archive:
-        names = [each.removesuffix(".npy") for each in archive.namelist()]
+        names = [name.removesuffix(".npy") for name in archive.namelist()]
         if len(names) != 1:
             raise InputError(f"{file} holds {shown(names) or 'nothing'}: save the points alone")
         part = archive.infolist()[0]
         if part.file_size > DEFLATED * max(part.compress_size, 1):
             raise ValueError("it claims to hold more than it can")
         with archive.open(part) as stream:
-            _require_room(stream, part.file_size)
+            _check_header(stream, part.file_size)
         with archive.open(part) as stream:
-            return np.lib.format.read_array(stream, allow_pickle=False)
+            array: Values = np.lib.format.read_array(stream, allow_pickle=False)
+            return array
 
 
-def _require_room(stream: IO[bytes], size: int) -> None:
+def _check_header(stream: IO[bytes], size: int) -> None:
     """Refuse a header that promises more than there is, before memory is taken for it."""
     version = np.lib.format.read_magic(stream)
     headers = {
@@ -104,16 +117,17 @@ def _require_room(stream: IO[bytes], size: int) -> None:
     if version not in headers:
         raise ValueError("it holds no plain array")
     shape, _, dtype = headers[version](stream)
-    least = math.prod(shape) * dtype.itemsize
-    if min(shape, default=0) < 0 or not dtype.itemsize or least > size - stream.tell():
+    promised = math.prod(shape) * dtype.itemsize
+    if min(shape, default=0) < 0 or not dtype.itemsize or promised > size - stream.tell():
         raise ValueError(f"its header speaks of an array {shape} that the file does not hold")
 
 
-def _csv(file: Path) -> Any:
+def _read_csv(file: Path) -> pa.Table:
     from pyarrow import csv
 
     with file.open("rb") as opened:
         header, *rows = opened.read(1 << 16).splitlines()[:2] or [b""]
+    # The separator is the one that is most often in the header, outside of quotes.
     text = re.sub('"[^"]*"', "", header.decode("utf-8", "replace"))
     separator = max(SEPARATORS, key=text.count)
     # Where a comma does not separate columns it may stand in numbers.
@@ -127,7 +141,7 @@ def _csv(file: Path) -> Any:
     return table
 
 
-def _parquet(file: Path) -> Any:
+def _read_parquet(file: Path) -> pa.Table:
     from pyarrow.parquet import read_schema, read_table
 
     _require_distinct(file, read_schema(file).names)
@@ -140,22 +154,24 @@ def _require_distinct(file: Path, names: Sequence[str]) -> None:
         raise InputError(f"{file} has several columns called {shown(twice)!r}: rename them")
 
 
-READERS: Final[Mapping[str, Callable[[Path], Any]]] = {
-    ".csv": _csv,
-    ".parquet": _parquet,
-    ".pq": _parquet,
-    ".npy": _npy,
-    ".npz": _npz,
+READERS: Final[Mapping[str, Callable[[Path], Values | pa.Table]]] = {
+    ".csv": _read_csv,
+    ".parquet": _read_parquet,
+    ".pq": _read_parquet,
+    ".npy": _read_npy,
+    ".npz": _read_npz,
 }
 
 
-def _native(file: Path, table: Any, say: Callable[[str], None] | None) -> Any:
+def _without_index(
+    file: Path, table: pa.Table, say: Callable[[str], None] | None
+) -> pandas.DataFrame | pa.Table:
     """An arrow table without its index, as pandas where that is installed."""
     if not table.num_rows:
         raise InputError(f"{file} has columns and no rows: give at least one")
     # pandas says which columns were an index; where it is not installed we must heed that.
-    known = (table.schema.pandas_metadata or {}).get("index_columns", [])
-    index = [name for name in known if isinstance(name, str) and name in table.column_names]
+    declared = (table.schema.pandas_metadata or {}).get("index_columns", [])
+    index = [name for name in declared if isinstance(name, str) and name in table.column_names]
     unnamed = [name for name in table.column_names if is_index(name) and name not in index]
     if unnamed and say is not None:
         what = "a column without a name" if unnamed == [""] else f"column {shown(unnamed)}"

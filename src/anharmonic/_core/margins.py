@@ -48,7 +48,7 @@ def labels_of(outputs: Floats) -> Integers:
 def of_classes(outputs: Array, classes: Integers) -> Array:
     """Each row's own class's output: (rows, …, classes) and classes (rows,) to (rows, …)."""
     xp = array_namespace(outputs)
-    own = xp.broadcast_to(_shaped(outputs, classes), (*outputs.shape[:-1], 1))
+    own = xp.broadcast_to(_broadcastable(outputs, classes), (*outputs.shape[:-1], 1))
     return xp.take_along_axis(outputs, own, axis=-1)[..., 0]
 
 
@@ -59,8 +59,9 @@ def margins_of(outputs: Array, classes: Integers) -> Array:
     [2.0]
     """
     xp = array_namespace(outputs)
-    every = xp.arange(outputs.shape[-1], device=device(outputs))
-    others = xp.where(every == _shaped(outputs, classes), -xp.inf, outputs)
+    columns = xp.arange(outputs.shape[-1], device=device(outputs))
+    # The class's own output is masked, so that the maximum is over all others.
+    others = xp.where(columns == _broadcastable(outputs, classes), -xp.inf, outputs)
     return of_classes(outputs, classes) - xp.max(others, axis=-1)
 
 
@@ -68,11 +69,12 @@ def probabilities_of(outputs: Floats, kind: Kind) -> Floats:
     """Softmax of logits and raw scores (…, classes); probabilities as they are."""
     if kind in ("probability", "onehot"):
         return outputs
+    # Less the largest, so that no exponential overflows.
     powers = np.exp(outputs - outputs.max(axis=-1, keepdims=True))
     return cast(Floats, powers / powers.sum(axis=-1, keepdims=True))
 
 
-def _shaped(outputs: Array, classes: Integers) -> Array:
-    """Classes (rows,) beside outputs, with room for the last axis."""
-    spread = classes.reshape((-1,) + (1,) * (outputs.ndim - 1))
-    return array_namespace(outputs).asarray(spread, device=device(outputs))
+def _broadcastable(outputs: Array, classes: Integers) -> Array:
+    """Classes (rows,) as (rows, 1, …, 1) with as many axes as the outputs, on their device."""
+    shaped = classes.reshape((-1,) + (1,) * (outputs.ndim - 1))
+    return array_namespace(outputs).asarray(shaped, device=device(outputs))

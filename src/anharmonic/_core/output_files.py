@@ -24,16 +24,16 @@ TEMPORARY = re.compile(r"[0-9a-f]{16}")
 
 @contextmanager
 def claimed(path: str | os.PathLike[str], endings: tuple[str, ...] = ()) -> Iterator[Path]:
-    """A file that can be written and that nobody else writes until we are done.
+    """Lock a file that will be written, so that no other run writes it meanwhile.
 
     Its folder is made. Half-written files that a killed run left beside it are cleared away.
     """
     target = Path(path)
-    _named_well(target, endings)
+    _check_name(target, endings)
     lock = target.with_name(f".{target.name}.lock")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        held = _locked(lock)
+        descriptor = _open_locked(lock)
     except BlockingIOError:
         raise InputError(
             f"{target} is being written by another run: wait for it, or give another name"
@@ -44,14 +44,14 @@ def claimed(path: str | os.PathLike[str], endings: tuple[str, ...] = ()) -> Iter
             "give a file in a folder of yours"
         ) from problem
     try:
-        _clear(target)
+        _clear_half_written(target)
         yield target
     finally:
         lock.unlink(missing_ok=True)
-        os.close(held)
+        os.close(descriptor)
 
 
-def _named_well(target: Path, endings: tuple[str, ...]) -> None:
+def _check_name(target: Path, endings: tuple[str, ...]) -> None:
     if target.is_dir():
         raise SettingsError(f"{target} is a folder: give the name of a file in it")
     if endings and target.suffix.lower() not in endings:
@@ -60,40 +60,41 @@ def _named_well(target: Path, endings: tuple[str, ...]) -> None:
         )
 
 
-def _locked(lock: Path) -> int:
-    """An open lock file of our own; BlockingIOError where another process holds it."""
+def _open_locked(lock: Path) -> int:
+    """The descriptor of a lock file of our own; BlockingIOError where another process has it."""
     while True:
-        held = os.open(lock, os.O_CREAT | os.O_RDWR, 0o666)
+        descriptor = os.open(lock, os.O_CREAT | os.O_RDWR, 0o666)
         try:
-            _lock(held)
+            _lock(descriptor)
             # Whoever held it before may have removed it since we opened it.
-            if lock.exists() and os.path.samestat(os.fstat(held), lock.stat()):
-                return held
+            if lock.exists() and os.path.samestat(os.fstat(descriptor), lock.stat()):
+                return descriptor
         except BaseException:
-            os.close(held)
+            os.close(descriptor)
             raise
-        os.close(held)
+        os.close(descriptor)
 
 
-def _lock(held: int) -> None:
+def _lock(descriptor: int) -> None:
     try:
         import fcntl
     except ImportError:
         return  # no such locks on Windows
     try:
-        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         raise
     except OSError:
         return  # a file system that knows no locks
 
 
-def _clear(target: Path) -> None:
+def _clear_half_written(target: Path) -> None:
     """Remove what `whole_file` began for this file and a kill did not let it finish."""
-    for left in target.parent.glob(f".{_literal(target.name)}.*"):
-        if TEMPORARY.fullmatch(left.name.removeprefix(f".{target.name}.")):
-            left.unlink(missing_ok=True)
+    for file in target.parent.glob(f".{_escaped(target.name)}.*"):
+        if TEMPORARY.fullmatch(file.name.removeprefix(f".{target.name}.")):
+            file.unlink(missing_ok=True)
 
 
-def _literal(name: str) -> str:
+def _escaped(name: str) -> str:
+    """A name as a glob pattern that matches nothing else."""
     return re.sub(r"([*?[])", r"[\1]", name)

@@ -13,7 +13,7 @@ def visible(text: str, lines: bool = False) -> str:
     >>> visible("a\x00b\x1b[31m\u200b\u202e")
     'a␀b␛[31m⟨U+200B⟩⟨U+202E⟩'
     """
-    return "".join(_shown(each, lines) for each in text)
+    return "".join(_shown(character, lines) for character in text)
 
 
 def shortened(text: str, most: int) -> str:
@@ -27,5 +27,5 @@ def _shown(character: str, lines: bool) -> str:
         return character
     code = ord(character)
     if code < 32:
-        return chr(0x2400 + code)
+        return chr(0x2400 + code)  # Unicode's control pictures
     return "␡" if code == 127 else f"⟨U+{code:04X}⟩"

@@ -1,4 +1,4 @@
-"""How far a long run has come: told to a function, or shown as a bar in terminals and notebooks."""
+"""Progress of a long run: calls of a function, or a bar in terminals and notebooks."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ __all__ = ["Progress", "Telling", "parts", "shown"]
 Telling = Callable[[int, int], None]
 """Called with queries made so far and queries expected in all."""
 Progress = Telling | bool | None
-"""Whom to tell: a function, True for a bar, None for nobody."""
+"""A function to call, True for a bar, None for neither."""
 
 SECONDS = 0.2
-"""Between two pictures of a bar in a notebook."""
+"""Between two updates of a bar in a notebook."""
 
 
 @contextmanager
 def shown(progress: Progress) -> Iterator[Telling | None]:
-    """What to tell progress to, for as long as the work lasts."""
+    """The function to report progress to, for as long as the work lasts."""
     if progress is None or progress is False:
         yield None
     elif progress is not True:
@@ -41,8 +41,8 @@ def shown(progress: Progress) -> Iterator[Telling | None]:
             yield update
 
 
-def parts(tell: Telling | None, many: int) -> Iterator[Telling | None]:
-    """Whom each of several runs tells, so that together they look like one.
+def parts(report: Telling | None, count: int) -> Iterator[Telling | None]:
+    """A function for each of several runs to report to, so that together they look like one.
 
     >>> for run in parts(lambda done, expected: print(done, "of", expected), 2):
     ...     run(5, 10)
@@ -53,18 +53,20 @@ def parts(tell: Telling | None, many: int) -> Iterator[Telling | None]:
     20 of 20
     """
     before = 0
-    for left in range(many, 0, -1):
-        if tell is None:
+    for left in range(count, 0, -1):
+        if report is None:
             yield None
             continue
-        run = _Part(tell, before, left)
+        run = _Part(report, before, left)
         yield run
         before += run.done
 
 
 @dataclass
 class _Part:
-    tell: Telling
+    """One run of several: `before` counts queries of earlier runs, `left` the runs from here on."""
+
+    report: Telling
     before: int
     left: int
     done: int = 0
@@ -72,7 +74,7 @@ class _Part:
     def __call__(self, done: int, expected: int) -> None:
         self.done = done
         # Those still to come are taken to cost what this one does.
-        self.tell(self.before + done, self.before + expected * self.left)
+        self.report(self.before + done, self.before + expected * self.left)
 
 
 @contextmanager
@@ -111,9 +113,9 @@ def _bar() -> Iterator[Telling]:
 
 
 def _in_notebook() -> bool:
-    """Whether this process answers a notebook, whose output is pages and not a terminal."""
+    """Whether this process is a notebook's kernel, whose output is HTML and not a terminal."""
     shell = sys.modules.get("IPython")
-    running: Any = None if shell is None else shell.get_ipython()
+    running = None if shell is None else shell.get_ipython()
     return running is not None and hasattr(running, "kernel")
 
 

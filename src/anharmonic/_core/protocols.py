@@ -1,4 +1,4 @@
-"""The shapes everything else fits: a model, a ball, a map.
+"""The protocols everything else fits: a model, a ball, a map.
 
 An array here is a numpy array or a torch tensor; nothing below asks which, so the
 points of a ball are built where the model lives.
@@ -27,6 +27,7 @@ __all__ = [
 ]
 
 Array = Any
+"""A numpy array or a torch tensor."""
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from enum import IntEnum
 from functools import lru_cache
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 from array_api_compat import array_namespace, device, is_numpy_array
@@ -27,13 +27,15 @@ def _signed(constant: int) -> int:
     return constant - (1 << 64) if constant >= 1 << 63 else constant
 
 
+# SplitMix64 (Steele, Lea and Flood, 2014): 2⁶⁴/φ and the two multipliers of Stafford's mix 13.
 _GOLDEN = _signed(0x9E3779B97F4A7C15)
 _FIRST = _signed(0xBF58476D1CE4E5B9)
 _SECOND = _signed(0x94D049BB133111EB)
 
 
 def _mixed(words: Array) -> Array:
-    """Scramble 64-bit words (SplitMix64's finaliser); shifts are masked to be logical."""
+    """Scramble 64-bit words by SplitMix64's finaliser."""
+    # Signed integers shift arithmetically: the masks clear the copies of the sign bit.
     words = (words ^ ((words >> 30) & ((1 << 34) - 1))) * _FIRST
     words = (words ^ ((words >> 27) & ((1 << 37) - 1))) * _SECOND
     return words ^ ((words >> 31) & ((1 << 33) - 1))
@@ -42,19 +44,22 @@ def _mixed(words: Array) -> Array:
 @lru_cache(maxsize=1024)
 def _start(seed: int, stream: int, turn: int) -> int:
     """Where a turn's streams begin, well apart for neighbouring seeds."""
-    state = np.random.SeedSequence((_whole(seed), int(stream), turn)).generate_state(1, np.uint64)
+    state = np.random.SeedSequence((_checked_seed(seed), int(stream), turn)).generate_state(
+        1, np.uint64
+    )
     return _signed(int(state[0]))
 
 
 def _words(draw: Draw, stream: RowStream, positions: Array) -> Array:
     """One random word for each row of the draw and position: (rows, *positions.shape)."""
+    # Each (row, turn) has a stream of its own, (rows,); a position steps along it by _GOLDEN.
     starts = [_start(draw.seed, stream, turn) for turn in range(int(draw.turns.max()) + 1)]
     streams = _mixed(draw.rows * _GOLDEN + np.array(starts)[draw.turns])
     shaped = streams.reshape((-1,) + (1,) * positions.ndim)
     return _mixed(like(draw, shaped) + (positions + 1) * _GOLDEN)
 
 
-def like(draw: Draw, values: Any) -> Array:
+def like(draw: Draw, values: Array) -> Array:
     """Integers on the draw's device."""
     if is_numpy_array(draw.like):
         return np.asarray(values)
@@ -72,13 +77,16 @@ def _uniform(words: Array, draw: Draw) -> Array:
     wide = xp.float32 if "mps" in str(device(draw.like)) else xp.float64
     bits = 24 if wide == xp.float32 else 53
     upper = (words >> (64 - bits)) & ((1 << bits) - 1)
+    # The middle of each of 2^bits cells, so that neither 0 nor 1 occurs.
     return (xp.astype(upper, wide) + 0.5) * 2.0**-bits
 
 
 def normals(draw: Draw, indices: Array, dimension: int) -> Array:
     """Standard normals, one vector for each row and index: (rows, indices, dimension)."""
+    # Box and Muller (1958): two uniforms make two normals, a length and an angle.
     xp = array_namespace(draw.like)
     half = (dimension + 1) // 2
+    # (indices, half), and with the draw's rows in front (rows, indices, half).
     positions = indices[:, None] * half + _range(half, draw)[None, :]
     length = xp.sqrt(
         -2.0 * xp.log(_uniform(_words(draw, RowStream.NORMAL_LENGTH, positions), draw))
@@ -98,6 +106,7 @@ def uniforms(draw: Draw, indices: Array, dimension: int) -> Array:
 def signs(draw: Draw, indices: Array, dimension: int) -> Array:
     """Fair ±1, one vector for each row and index: (rows, indices, dimension)."""
     xp = array_namespace(draw.like)
+    # One bit for each sign, 64 of them in a word.
     count = -(-dimension // 64)
     positions = indices[:, None] * count + _range(count, draw)[None, :]
     words = _words(draw, RowStream.SIGN, positions)
@@ -124,20 +133,27 @@ def integers(draw: Draw, indices: Array, below: int) -> Array:
 def generator(seed: int, stream: IntEnum, *address: int) -> np.random.Generator:
     """Numpy's generator for whatever is drawn once per run, on the host.
 
-    `stream` is from a register (`streams.Stream`), so that no two uses share an address.
+    Parameters
+    ----------
+    seed
+        The run's.
+    stream
+        From a register (`streams.Stream`), so that no two uses share an address.
+    address
+        Whatever tells apart several generators of one stream.
     """
-    return np.random.default_rng((_whole(seed), int(stream), *address))
+    return np.random.default_rng((_checked_seed(seed), int(stream), *address))
 
 
-def _whole(seed: int) -> int:
-    """A seed that can be one."""
+def _checked_seed(seed: int) -> int:
+    """The seed as a plain integer, if it is a whole number from 0 on."""
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
         raise SettingsError(f"seed {seed!r}: give a whole number from 0 on")
     return int(seed)
 
 
 def haar(seed: int, place: int, digit: int, dimension: int) -> Floats:
-    """A uniformly random orthogonal matrix."""
+    """A uniformly random orthogonal matrix (n, n): Q of the QR of a normal one (Mezzadri, 2007)."""
     normal = generator(seed, Stream.ROTATION, place, digit).standard_normal((dimension, dimension))
     orthogonal, upper = np.linalg.qr(normal)
     # Without the signs, QR's convention would favour some rotations over others.

@@ -1,4 +1,4 @@
-"""From a vector of deviations to one number a point.
+"""From a vector of deviations to one number per point.
 
 A reduction either picks a column of the outputs before anything is averaged, or combines
 the averaged deviations of all columns afterwards.
@@ -7,7 +7,7 @@ the averaged deviations of all columns afterwards.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 from array_api_compat import array_namespace
@@ -15,9 +15,10 @@ from array_api_compat import array_namespace
 from anharmonic._core.protocols import Array, Floats, Kind
 from anharmonic.errors import OutputError, SettingsError
 
-__all__ = ["Reduction", "chosen_reduction", "combined", "picked"]
+__all__ = ["Reduction", "chosen_reduction", "combined", "is_additive", "picked"]
 
 Reduction = str | int | Callable[[Floats], Floats]
+"""A name, a column's number, or a function from deviations (points, columns) to (points,)."""
 NAMES = ("norm", "predicted", "angle")
 
 
@@ -33,6 +34,18 @@ def chosen_reduction(reduction: Reduction | None, kind: Kind) -> Reduction:
     return reduction
 
 
+def is_additive(reduction: Reduction | None) -> bool:
+    """Whether a score is a sum of signed shares, so that features can each be given theirs.
+
+    The length of a deviation is (its projection on itself), and so is a single column; an angle
+    and an unknown function are not.
+
+    >>> [is_additive(reduction) for reduction in ("norm", "predicted", 0, "angle", len)]
+    [True, True, True, False, False]
+    """
+    return not callable(reduction) and reduction != "angle"
+
+
 def picked(reduction: Reduction, centres: Array, outputs: Array) -> Array:
     """The columns that count: outputs (points, …, columns) of points with `centres`."""
     width = centres.shape[-1]
@@ -40,9 +53,10 @@ def picked(reduction: Reduction, centres: Array, outputs: Array) -> Array:
         return outputs
     if reduction == "predicted":
         xp = array_namespace(outputs)
+        # The centre's class, (points, 1, …, 1), for every neighbour (points, …, 1).
         column = xp.argmax(centres, axis=-1).reshape((-1,) + (1,) * (outputs.ndim - 1))
-        own = xp.broadcast_to(column, (*outputs.shape[:-1], 1))
-        return xp.take_along_axis(outputs, own, axis=-1)
+        columns = xp.broadcast_to(column, (*outputs.shape[:-1], 1))
+        return xp.take_along_axis(outputs, columns, axis=-1)
     column_number = int(reduction)
     if not -width <= column_number < width:
         raise SettingsError(f"the model has {width} outputs: column {column_number} is not there")
@@ -60,17 +74,21 @@ def combined(reduction: Reduction, deviations: Floats, centres: Floats) -> Float
             )
         return flat.reshape(deviations.shape[:-1])
     if reduction == "angle":
-        return cast(Floats, _angle(centres, centres - deviations))
+        # A deviation is centre less mean, so the mean is centre less deviation.
+        return _angle(centres, centres - deviations)
     if deviations.shape[-1] == 1:
         return deviations[..., 0]
     return cast(Floats, np.sqrt(np.sum(deviations**2, axis=-1)))
 
 
-def _angle(one: Floats, other: Floats) -> Any:
-    """The angle between vectors, accurate for small ones too (Kahan)."""
+def _angle(one: Floats, other: Floats) -> Floats:
+    """The angle between vectors (…, columns) to (…,), accurate for small angles too.
+
+    Kahan's formula: 2·atan2(‖a/‖a‖ − b/‖b‖‖, ‖a/‖a‖ + b/‖b‖‖), multiplied through by ‖a‖·‖b‖.
+    """
     lengths = np.linalg.norm(one, axis=-1), np.linalg.norm(other, axis=-1)
     first = one * lengths[1][..., None]
     second = other * lengths[0][..., None]
     apart = np.linalg.norm(first - second, axis=-1)
     together = np.linalg.norm(first + second, axis=-1)
-    return 2 * np.arctan2(apart, together)
+    return cast(Floats, 2 * np.arctan2(apart, together))

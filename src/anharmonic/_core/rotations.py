@@ -36,7 +36,9 @@ from anharmonic._core.randomness import haar, like, normals, phases, signs
 __all__ = ["rotate", "way"]
 
 OWN = 6
+"""The largest dimension in which every row has a Haar rotation of its own."""
 PAIRWISE = 256
+"""The largest dimension in which rotations are products that rows share."""
 BASE = 8
 """Of the numbers' digits: so many rows share all but one product."""
 
@@ -53,7 +55,7 @@ def way(dimension: int) -> str:
 
 
 def rotate(draw: Draw, vectors: Array) -> Array:
-    """Turn (rows or 1, count, n) vectors by one random rotation a row: (rows, count, n)."""
+    """Turn (rows or 1, count, n) vectors by one random rotation per row: (rows, count, n)."""
     dimension = vectors.shape[-1]
     if dimension <= OWN:
         return _own(draw, vectors)
@@ -72,11 +74,13 @@ def _own(draw: Draw, vectors: Array) -> Array:
     gaussians = normals(draw, like(draw, np.arange(dimension)), dimension)
     # Smallest subspace first: reversing the order would leave the result less than uniform.
     for size in range(1, dimension + 1):
+        # Householder: a normal vector of the subspace's size is its mirror's normal, (rows, size).
         mirror = gaussians[:, size - 1, :size]
         toward = xp.where(mirror[:, :1] >= 0, 1.0, -1.0)
         length = xp.sqrt(xp.sum(mirror * mirror, axis=-1, keepdims=True))
         mirror = xp.concat((mirror[:, :1] + toward * length, mirror[:, 1:]), axis=-1)
         square = xp.sum(mirror * mirror, axis=-1, keepdims=True)
+        # x − 2·(x·v)/(v·v)·v on the last `size` coordinates, (rows, count, size).
         block = turned[:, :, dimension - size :]
         along = xp.matmul(block, (mirror * (2.0 / square))[:, :, None])
         # A reflection sends the first axis to minus `toward`; undoing that keeps it uniform.
@@ -93,10 +97,11 @@ def _pairwise(draw: Draw, vectors: Array) -> Array:
     by_turn, by_row = (Factors(draw, number, shape[-1]) for number in ("turn", "row"))
     changes = np.flatnonzero(np.diff(draw.turns)) + 1
     for start, stop in pairwise((0, *changes.tolist(), len(draw.rows))):
-        mine = vectors if len(vectors) == 1 else vectors[start:stop]
-        begun = _along(by_turn, np.broadcast_to(draw.turns[start], len(mine)), mine)
+        # Rows of one turn: its product comes first and is common to them.
+        block = vectors if len(vectors) == 1 else vectors[start:stop]
+        by_its_turn = _along(by_turn, np.broadcast_to(draw.turns[start], len(block)), block)
         turned[start:stop] = (_branched if len(vectors) == 1 else _along)(
-            by_row, draw.rows[start:stop], begun
+            by_row, draw.rows[start:stop], by_its_turn
         )
     return turned
 
@@ -132,9 +137,10 @@ def _family(seed: int, place: int, dimension: int) -> Floats:
 
     A leading zero may be one of a longer number too, so it has none: the identity.
     """
-    ones = [haar(seed, place, digit, dimension) for digit in range(1, BASE)]
+    others = [haar(seed, place, digit, dimension) for digit in range(1, BASE)]
+    # Places 0 and 1 are the last digits of rows and turns, which every number has.
     zero = haar(seed, place, 0, dimension) if place < 2 else np.eye(dimension)
-    return np.stack([zero, *ones])
+    return np.stack([zero, *others])
 
 
 def _branched(factors: Factors, numbers: Integers, vectors: Array, level: int = 0) -> Array:
@@ -144,12 +150,14 @@ def _branched(factors: Factors, numbers: Integers, vectors: Array, level: int = 
     """
     xp = array_namespace(vectors)
     above, digits = np.divmod(numbers, BASE)
+    # Numbers are sorted: a family begins where all but the last digit changes.
     first = np.flatnonzero(np.diff(above, prepend=-1))
     family = np.repeat(np.arange(len(first)), np.diff(first, append=len(above)))
     parents = _branched(factors, above[first], vectors, level + 1) if above.any() else vectors
     if 2 * len(numbers) < BASE * len(first):
         # So few of each family that the others would cost more than a parent for each.
         return _times(factors, level, digits, parents[family.tolist()])
+    # (families, 1, count, n) times (1, BASE, n, n): every member of every family.
     members = xp.matmul(parents[:, None], factors.family(level)[None])
     members = members.reshape((-1, *vectors.shape[1:]))
     wanted = BASE * family + digits
@@ -172,17 +180,18 @@ def _times(factors: Factors, level: int, digits: Integers, vectors: Array) -> Ar
     xp = array_namespace(vectors)
     turned = xp.empty_like(vectors)
     for digit in np.unique(digits).tolist():
-        mine = np.flatnonzero(digits == digit).tolist()
-        turned[mine] = xp.matmul(vectors[mine], factors.of(level, digit))
+        rows = np.flatnonzero(digits == digit).tolist()
+        turned[rows] = xp.matmul(vectors[rows], factors.of(level, digit))
     return turned
 
 
 def _structured(draw: Draw, vectors: Array) -> Array:
-    """Signs, a random phase a frequency, signs: an orthogonal map in n·log n."""
+    """Signs, a random phase per frequency, signs: an orthogonal map in n·log n."""
     xp = array_namespace(draw.like)
     dimension = vectors.shape[-1]
     flips = signs(draw, like(draw, np.arange(2)), dimension)
     angles = phases(draw, dimension // 2 + 1)
+    # Multiplying each frequency by a unit complex number keeps lengths (Parseval).
     turn = xp.cos(angles) + 1j * xp.sin(angles)
     # The constant, and for even n the fastest alternation, are real: they may only flip.
     for real in (0, -1) if dimension % 2 == 0 else (0,):

@@ -104,16 +104,16 @@ class Settings:
     """Those of them that were recorded as not known: None in a file."""
 
     @classmethod
-    def record(cls, **facts: Any) -> Self:
+    def record(cls, **facts: object) -> Self:
         """Settings that hold these facts; lists become tuples, so that nothing changes later."""
         return cls().with_facts(**facts)
 
     @classmethod
-    def read(cls, facts: Mapping[str, Any]) -> Self:
+    def read(cls, facts: Mapping[str, object]) -> Self:
         """From what `plain` gave."""
         return cls.record(**facts)
 
-    def with_facts(self, **facts: Any) -> Self:
+    def with_facts(self, **facts: object) -> Self:
         """The same settings with further facts, or other ones."""
         names = self._fields()
         mine: dict[str, Any] = {}
@@ -196,15 +196,15 @@ class Settings:
             cls._facts = {name: getattr(plain, name) for name in names}
         return cls._facts
 
-    def _fact(self, name: str) -> Any:
+    def _fact(self, name: str) -> object:
         return None if name in self.unknown else getattr(self, name)
 
 
-def _frozen(fact: Any) -> Any:
+def _frozen(fact: object) -> object:
     return tuple(_frozen(part) for part in fact) if isinstance(fact, list | tuple) else fact
 
 
-def _thawed(fact: Any) -> Any:
+def _thawed(fact: object) -> object:
     return [_thawed(part) for part in fact] if isinstance(fact, tuple) else fact
 
 

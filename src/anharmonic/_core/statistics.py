@@ -11,13 +11,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import betaincinv, ndtri, stdtrit
 
 from anharmonic._core.estimate import Estimate
-from anharmonic._core.protocols import Floats
+from anharmonic._core.protocols import Array, Floats
 
 __all__ = [
     "Moments",
@@ -33,9 +33,9 @@ __all__ = [
 class Moments:
     """Count, mean and sum of squared deviations: numbers, or arrays of them side by side."""
 
-    count: Any
-    mean: Any
-    squares: Any
+    count: Array
+    mean: Array
+    squares: Array
 
     @classmethod
     def of(cls, values: Floats, axis: int = 0) -> Moments:
@@ -49,27 +49,28 @@ class Moments:
         """Both together, as if they had been seen at once (Chan, Golub and LeVeque, 1979)."""
         count = self.count + other.count
         share = np.divide(other.count, count, out=np.zeros(np.shape(count)), where=count > 0)
+        # M₂ = M₂ₐ + M₂ᵦ + δ²·nₐ·nᵦ/n with δ the difference of the means.
         step = other.mean - self.mean
         squares = self.squares + other.squares + step**2 * self.count * share
         return Moments(count, self.mean + step * share, squares)
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Array:
         """Unbiased; NaN below two values."""
         return _divided(self.squares, self.count - 1)
 
     @property
-    def error(self) -> Any:
+    def error(self) -> Array:
         """The standard error of the mean; NaN below two values."""
         return np.sqrt(_divided(self.variance, self.count))
 
-    def interval(self, level: float = 0.95) -> tuple[Any, Any]:
+    def interval(self, level: float = 0.95) -> tuple[Array, Array]:
         """Student's interval for the mean."""
-        reach = half_widths(self.error, self.count, level)
-        return self.mean - reach, self.mean + reach
+        half_width = half_widths(self.error, self.count, level)
+        return self.mean - half_width, self.mean + half_width
 
 
-def half_widths(errors: Any, count: Any, level: float = 0.95) -> Any:
+def half_widths(errors: Array, count: Array, level: float = 0.95) -> Array:
     """Half of Student's interval from standard errors of means of `count` values each."""
     upper = 0.5 + level / 2
     freedom = np.maximum(np.asarray(count, dtype=float) - 1, 1e-9)
@@ -89,20 +90,23 @@ def stratified_error(values: Floats, steps: Sequence[int]) -> float:
     >>> round(stratified_error(ramp, [100]), 3), round(float(Moments.of(ramp).error), 3)
     (0.071, 2.901)
     """
+    # The block of each cell: its index along every axis halved, an odd last one joined before it.
     axes = [np.minimum(np.arange(count) // 2, max(count // 2 - 1, 0)) for count in steps]
     sizes = [int(axis[-1]) + 1 for axis in axes]
     block = np.ravel_multi_index(np.meshgrid(*axes, indexing="ij"), sizes).reshape(-1)
     count = np.bincount(block)
     mean = np.bincount(block, weights=values) / count
     squares = np.bincount(block, weights=(values - mean[block]) ** 2)
+    # Var(mean) = Σ (n_h/N)²·s_h²/n_h = Σ n_h·s_h² / N² over the strata h.
     return float(np.sqrt(np.sum(count * squares / np.maximum(count - 1, 1))) / len(values))
 
 
 def welch(one: Moments, two: Moments) -> tuple[Estimate, float]:
-    """Mean of one less that of the other, and the count that gives it Welch's freedom."""
-    parts = float(one.error) ** 2, float(two.error) ** 2
-    error = math.sqrt(sum(parts))
-    spare = parts[0] ** 2 / (one.count - 1) + parts[1] ** 2 / (two.count - 1)
+    """Mean of one less that of the other, and the count that has Welch's degrees of freedom."""
+    squared_errors = float(one.error) ** 2, float(two.error) ** 2
+    error = math.sqrt(sum(squared_errors))
+    # Welch and Satterthwaite: (Σ e²)² / Σ e⁴/(n−1).
+    spare = squared_errors[0] ** 2 / (one.count - 1) + squared_errors[1] ** 2 / (two.count - 1)
     freedom = error**4 / spare if spare else math.inf
     return Estimate(float(one.mean - two.mean), error), float(freedom + 1)
 
@@ -114,6 +118,7 @@ def share_interval(hits: int, count: int, level: float = 0.95) -> tuple[float, f
     >>> round(low, 3), high
     (0.832, 1.0)
     """
+    # Quantiles of Beta(k, n−k+1) and Beta(k+1, n−k), where the binomial tails are `tail`.
     tail = (1 - level) / 2
     low = 0.0 if hits == 0 else float(betaincinv(hits, count - hits + 1, tail))
     high = 1.0 if hits == count else float(betaincinv(hits + 1, count - hits, 1 - tail))
@@ -142,6 +147,7 @@ class Rate(NamedTuple):
         return f"{self.value:.1%} [{self.low:.1%}, {self.high:.1%}]"
 
 
-def _divided(values: Any, by: Any) -> Any:
+def _divided(values: Array, by: Array) -> Array:
+    """A quotient that is NaN where the divisor is not above 0."""
     by = np.asarray(by, dtype=float)
     return np.divide(values, by, out=np.full(np.shape(values), np.nan), where=by > 0)

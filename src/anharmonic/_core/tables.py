@@ -8,12 +8,18 @@ import os
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from anharmonic._core.files import whole_file
+from anharmonic._core.protocols import Array
 from anharmonic.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow as pa
 
 __all__ = [
     *("Backend", "arrow", "as_column", "column", "facts", "facts_of", "frame", "held_by"),
@@ -23,8 +29,11 @@ __all__ = [
 FORMAT = 1
 Backend = Literal["pandas", "polars", "pyarrow"]
 
+Facts = dict[str, Any]
+"""What a file says of its table, as JSON in the schema's metadata."""
 
-def arrow(columns: dict[str, Any], about: dict[str, Any]) -> Any:
+
+def arrow(columns: Mapping[str, Array | pa.Array], about: Mapping[str, object]) -> pa.Table:
     """A pyarrow Table of arrays (rows,) or (rows, width), or arrow's own, with facts beside it."""
     import pyarrow as pa
 
@@ -33,8 +42,10 @@ def arrow(columns: dict[str, Any], about: dict[str, Any]) -> Any:
     return pa.table(arrays).replace_schema_metadata({"anharmonic": facts})
 
 
-def frame(table: Any, backend: Backend | None = None) -> Any:
-    """The table as the first installed of pandas, polars and pyarrow, or as told."""
+def frame(
+    table: pa.Table, backend: Backend | None = None
+) -> pandas.DataFrame | polars.DataFrame | pa.Table:
+    """The table as the first installed of pandas, polars and pyarrow, or as `backend` says."""
     chosen = backend or next((name for name in ("pandas", "polars") if find_spec(name)), "pyarrow")
     if chosen == "pandas":
         return table.to_pandas()
@@ -55,12 +66,12 @@ def facts(cells: Mapping[str, object]) -> str:
     return f"<table>{rows}</table>"
 
 
-def save(table: Any, path: str | os.PathLike[str]) -> Path:
+def save(table: pa.Table, path: str | os.PathLike[str]) -> Path:
     """Write Parquet, whole or not at all."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    # Measured numbers hardly repeat: a dictionary of them takes four times as long and more room.
+    # Measured numbers hardly repeat: a dictionary of them takes four times as long and is larger.
     repeating = [
         field.name
         for field in table.schema
@@ -83,8 +94,11 @@ def held_by(path: str | os.PathLike[str]) -> str | None:
     return str(about.get("holds", "scores"))
 
 
-def load(path: str | os.PathLike[str], what: str, writer: str) -> tuple[Any, dict[str, Any]]:
-    """The table and the facts that `save` wrote; `what` it should hold and who writes such."""
+def load(path: str | os.PathLike[str], what: str, writer: str) -> tuple[pa.Table, Facts]:
+    """Read the table and the facts that `save` wrote.
+
+    `what` the file should hold and the `writer` of such files are for the messages.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -103,37 +117,38 @@ def load(path: str | os.PathLike[str], what: str, writer: str) -> tuple[Any, dic
     return table, about
 
 
-def facts_of(path: str | os.PathLike[str]) -> dict[str, Any] | None:
+def facts_of(path: str | os.PathLike[str]) -> Facts | None:
     """The facts alone, without reading the table; None where the file is not one of ours."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        found = json.loads((pq.read_schema(path).metadata or {})[b"anharmonic"])
+        about = json.loads((pq.read_schema(path).metadata or {})[b"anharmonic"])
     except (OSError, pa.ArrowInvalid, KeyError, ValueError):
         return None
-    return found if isinstance(found, dict) else None
+    return about if isinstance(about, dict) else None
 
 
-def column(table: Any, name: str) -> Any:
+def column(table: pa.Table, name: str) -> Array:
     """A column as it was before it became arrow's: (rows,) or (rows, width)."""
     import pyarrow as pa
 
-    found = table[name]
-    if pa.types.is_fixed_size_list(found.type):
-        flat = found.combine_chunks().flatten().to_numpy(zero_copy_only=False)
-        return np.asarray(flat).reshape(len(found), found.type.list_size)
-    return np.array(found.to_numpy())
+    values = table[name]
+    if pa.types.is_fixed_size_list(values.type):
+        flat = values.combine_chunks().flatten().to_numpy(zero_copy_only=False)
+        return np.asarray(flat).reshape(len(values), values.type.list_size)
+    return np.array(values.to_numpy())
 
 
-def as_column(array: Any) -> Any:
+def as_column(array: Array | pa.Array) -> pa.Array:
     """An array (rows,) or (rows, width) as arrow's own; what is arrow's already stays."""
     import pyarrow as pa
 
-    return _listed(array) if np.ndim(array) == 2 else pa.array(array)
+    return _list_column(array) if np.ndim(array) == 2 else pa.array(array)
 
 
-def _listed(matrix: Any) -> Any:
+def _list_column(matrix: Array) -> pa.Array:
+    """A matrix (rows, width) as a column of lists, each `width` long."""
     import pyarrow as pa
 
     if not matrix.shape[1]:

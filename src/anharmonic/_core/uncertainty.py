@@ -58,8 +58,10 @@ def half_widths_of_points(
     (with two, 94%; from sixteen on it makes no difference). A run that looks several times and
     stops when it likes what it sees spreads its chance of being wrong over the `looks`.
     """
-    spared = 1 - (1 - level) / looks
-    return cast(Floats, half_widths(errors, np.maximum(turns - 1, 2), spared))
+    # Bonferroni over the looks. `half_widths` takes one from the count, so turns − 1 becomes
+    # turns − 2 degrees of freedom.
+    adjusted = 1 - (1 - level) / looks
+    return cast(Floats, half_widths(errors, np.maximum(turns - 1, 2), adjusted))
 
 
 def resolutions(
@@ -74,32 +76,46 @@ def resolutions(
 ) -> Floats:
     """What one more changed neighbour would add to each point's score, (points,).
 
-    A change's size over the number asked: for a stepwise model the largest seen at the point,
-    or, where none was seen there, the median of the largest at other points. A model that
+    A change's size over the number of directions: for a stepwise model the largest seen at the
+    point, or, where none was seen there, the median of the largest at other points. A model that
     never gives the centre's answer (`same` is 0) is smooth or has kinks: only a point that saw
     no change at all, as within a linear piece of a ReLU network, is given some of that median
     (`KINK`), and one that saw none along most directions its own largest, twice (`RARE`).
     Where no point of a stepwise model saw a change, it is the largest there can be: 1 for
     labels and probabilities (`bounded`), else the range of the outputs.
 
-    - `largest`: each point's largest change along one direction, of pairs along both
-      (|f(x+u) + f(x−u) − 2·f(x)| / 2), 0 where it is no more than rounding.
-    - `flat`: along how many directions (of pairs: pairs) there was none.
-    - `same`: how many of its neighbours have exactly its answer.
+    Parameters
+    ----------
+    largest
+        Each point's largest change along one direction, of pairs along both
+        (|f(x+u) + f(x−u) − 2·f(x)| / 2), 0 where it is no more than rounding.
+    flat
+        Along how many directions (of pairs: pairs) there was none.
+    same
+        How many of its neighbours have exactly its output.
+    turns, directions, paired
+        Turns of each point, directions per turn, and whether they come with their reflections.
+    bounded
+        Whether outputs are labels or probabilities.
+    outputs
+        At the points, (points,) or (points, columns).
     """
     units = directions // 2 if paired else directions
-    asked = np.maximum(turns, 1) * max(units, 1)
+    # (points,): how many directions, of pairs how many pairs, each point's mean is over.
+    drawn = np.maximum(turns, 1) * max(units, 1)
     stepwise = same.sum() > STEPWISE * directions * turns.sum()
-    seen = largest > 0
-    elsewhere = float(np.median(largest[seen])) if seen.any() else 0.0
-    if stepwise and not seen.any():
-        wide = outputs[turns > 0].reshape(int((turns > 0).sum()), -1)
-        whole = 1.0 if bounded else float(np.max(np.ptp(wide, axis=0)))
-        elsewhere = whole / 2 if paired else whole
-    unseen = elsewhere if stepwise else KINK * elsewhere
-    rare = np.where(2 * flat > asked, RARE * largest, 0.0)
-    change = np.where(seen, largest if stepwise else rare, unseen)
-    return cast(Floats, np.where(turns > 0, change / asked, 0.0))
+    changed = largest > 0
+    typical = float(np.median(largest[changed])) if changed.any() else 0.0
+    if stepwise and not changed.any():
+        measured = outputs[turns > 0].reshape(int((turns > 0).sum()), -1)
+        # (points, columns): the widest column's range is the largest change there can be.
+        whole = 1.0 if bounded else float(np.max(np.ptp(measured, axis=0)))
+        # One side of a pair alone moves the pair's mean by half.
+        typical = whole / 2 if paired else whole
+    unseen = typical if stepwise else KINK * typical
+    rare = np.where(2 * flat > drawn, RARE * largest, 0.0)
+    change = np.where(changed, largest if stepwise else rare, unseen)
+    return cast(Floats, np.where(turns > 0, change / drawn, 0.0))
 
 
 def precision(outputs: Floats) -> float:
@@ -111,11 +127,11 @@ def precision(outputs: Floats) -> float:
     >>> precision(np.array([0.1, 0.25])), precision(np.array([0.1], dtype=np.float32))
     (2.220446049250313e-16, 1.1920928955078125e-07)
     """
-    known = outputs[np.isfinite(outputs)]
-    if np.all((known == np.round(known)) & (np.abs(known) < EXACT_INTEGERS)):
+    finite = outputs[np.isfinite(outputs)]
+    if np.all((finite == np.round(finite)) & (np.abs(finite) < EXACT_INTEGERS)):
         return 0.0
     with np.errstate(over="ignore"):
-        single = np.array_equal(known, known.astype(np.float32))
+        single = np.array_equal(finite, finite.astype(np.float32))
     return float(np.finfo(np.float32 if single else np.float64).eps)
 
 
@@ -134,5 +150,6 @@ def rounding(epsilon: float, outputs: Floats) -> Floats:
 
 def mean_lengths(dimensions: Integers) -> Floats:
     """Mean length of normal noise, as a share of its root mean square."""
+    # The mean of the chi distribution, √2·Γ((n+1)/2)/Γ(n/2), over √n.
     half = np.maximum(dimensions, 1) / 2
     return cast(Floats, np.exp(gammaln(half + 0.5) - gammaln(half)) / np.sqrt(half))

@@ -21,10 +21,11 @@ def explain_worst(
     models: dict[str, Model], region: Region, found: Comparison
 ) -> dict[str, Contributions]:
     """What is behind the worst points of every model, where that can be said at little cost."""
+    from anharmonic._core.reductions import is_additive
     from anharmonic.measures.explain import worst_contributions
 
     first = next(iter(found.scores.values())).settings
-    if first.dimension > MOST_FEATURES or first.reduction == "angle":
+    if first.dimension > MOST_FEATURES or not is_additive(first.reduction):
         return {}
     return {
         name: worst_contributions(model, region, found.scores[name], WORST)

@@ -5,12 +5,16 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anharmonic.errors import InputError, MissingExtra, first_line
+from anharmonic._core.extras import needs
+from anharmonic.errors import InputError, first_line
+
+if TYPE_CHECKING:
+    import PIL.Image
 
 __all__ = ["Images", "read_images"]
 
@@ -19,9 +23,16 @@ SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp")
 
 @dataclass(frozen=True, repr=False)
 class Images:
-    """Images of one size: `pixels` (images, height, width[, 3]) from 0 to 255, and their names.
+    """Images of one size, and their names.
 
-    `skipped` says which files could not be read, and why.
+    Parameters
+    ----------
+    pixels
+        (images, height, width) or (images, height, width, 3), from 0 to 255.
+    names
+        Of the files.
+    skipped
+        Which files could not be read, and why.
     """
 
     pixels: NDArray[np.float32]
@@ -39,19 +50,27 @@ class Images:
 def read_images(
     folder: str | os.PathLike[str], size: tuple[int, int] = (100, 100), grey: bool = True
 ) -> Images:
-    """Every image of a folder, as grey or colour, at one size (height, width), in name order.
+    """Read every image of a folder, in the order of their names.
 
     Sizes and modes may be mixed. A file that cannot be read is skipped, named and counted; a
     folder without any image is an error.
+
+    Parameters
+    ----------
+    folder
+        Where the files are; folders in it are left out.
+    size
+        (height, width) that every image is resized to.
+    grey
+        Whether to take grey levels, or else colours.
     """
-    try:
-        import PIL.Image
-    except ImportError as problem:
-        raise MissingExtra("pillow", "images") from problem
-    place = Path(folder)
-    if not place.is_dir():
-        raise InputError(f"{place} is no folder: give one with images ({', '.join(SUFFIXES)})")
-    files = sorted(file for file in place.iterdir() if file.suffix.lower() in SUFFIXES)
+    needs("PIL.Image", "images")
+    import PIL.Image
+
+    directory = Path(folder)
+    if not directory.is_dir():
+        raise InputError(f"{directory} is no folder: give one with images ({', '.join(SUFFIXES)})")
+    files = sorted(file for file in directory.iterdir() if file.suffix.lower() in SUFFIXES)
     pixels: list[NDArray[np.float32]] = []
     names: list[str] = []
     skipped: dict[str, str] = {}
@@ -64,12 +83,14 @@ def read_images(
             continue
         names.append(file.name)
     if not names:
-        some = f": {', '.join(list(skipped)[:5])} cannot be read" if skipped else ""
-        raise InputError(f"{place} holds no image that can be read ({', '.join(SUFFIXES)}){some}")
+        unreadable = f": {', '.join(list(skipped)[:5])} cannot be read" if skipped else ""
+        raise InputError(
+            f"{directory} holds no image that can be read ({', '.join(SUFFIXES)}){unreadable}"
+        )
     return Images(np.stack(pixels), tuple(names), skipped)
 
 
-def _resized(image: Any, size: tuple[int, int], grey: bool) -> NDArray[np.float32]:
+def _resized(image: PIL.Image.Image, size: tuple[int, int], grey: bool) -> NDArray[np.float32]:
     from PIL.Image import Resampling
 
     plain = image.convert("L" if grey else "RGB")

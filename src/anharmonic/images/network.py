@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from typing import Any
+from typing import TypeVar
 
 import torch
 from torch.nn import functional
@@ -12,6 +12,9 @@ from anharmonic.errors import OutputError, PointsError
 from anharmonic.images.preprocessing import Preprocessing
 
 __all__ = ["Classifier", "checked", "halved", "prepared"]
+
+Answer = TypeVar("Answer")
+"""What a network returns: a tensor, or an object that has one as `logits`."""
 
 
 class Classifier(torch.nn.Module):
@@ -36,16 +39,16 @@ class Classifier(torch.nn.Module):
         own = self._own_dtype()
         return own if own.itemsize >= 4 else torch.float32
 
-    def forward(self, pixels: torch.Tensor) -> Any:
+    def forward(self, pixels: torch.Tensor) -> object:
         images = prepared(pixels, self.preprocessing).to(self._own_dtype())
         return checked(self.network(images), self.classes)
 
     def _own_dtype(self) -> torch.dtype:
-        held = next(self.network.parameters(), None)
-        return torch.float32 if held is None else held.dtype
+        weights = next(self.network.parameters(), None)
+        return torch.float32 if weights is None else weights.dtype
 
 
-def checked(answer: Any, classes: tuple[str, ...] | None) -> Any:
+def checked(answer: Answer, classes: tuple[str, ...] | None) -> Answer:
     """The answer as it is, if it has a column for each of the names that were given."""
     shape = tuple(getattr(getattr(answer, "logits", answer), "shape", ()))
     # A single column may stand for two classes, and what is no table is refused elsewhere.
@@ -70,8 +73,8 @@ def halved(network: torch.nn.Module) -> torch.nn.Module:
     return copy
 
 
-def _in_single(_: torch.nn.Module, given: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
-    return tuple(each.float() for each in given)
+def _in_single(_: torch.nn.Module, inputs: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
+    return tuple(tensor.float() for tensor in inputs)
 
 
 def prepared(pixels: torch.Tensor, how: Preprocessing) -> torch.Tensor:
@@ -79,14 +82,14 @@ def prepared(pixels: torch.Tensor, how: Preprocessing) -> torch.Tensor:
     images = _channels_first(pixels)
     wanted = len(how.mean)
     if images.shape[1] != wanted:
-        # Weights of the ITU for what the eye sees, as imaging libraries use.
+        # The luma weights of ITU-R BT.601, as imaging libraries use them.
         weights = images.new_tensor((0.299, 0.587, 0.114)).reshape(1, 3, 1, 1)
         images = images.expand(-1, 3, -1, -1) if wanted == 3 else (images * weights).sum(1, True)
     if how.size is not None and tuple(images.shape[-2:]) != how.size:
         images = functional.interpolate(images, how.size, mode="bilinear", antialias=True)
     images = images.flip(1) if how.reverse else images
     mean, deviation = (
-        images.new_tensor(each).reshape(1, -1, 1, 1) for each in (how.mean, how.deviation)
+        images.new_tensor(channels).reshape(1, -1, 1, 1) for channels in (how.mean, how.deviation)
     )
     return (images / how.largest - mean) / deviation
 

@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from anharmonic.errors import SettingsError
+
+if TYPE_CHECKING:
+    from transformers import BaseImageProcessor
 
 __all__ = ["IMAGENET", "Preprocessing"]
 
 
 @dataclass(frozen=True)
 class Preprocessing:
-    """Pixels of 0 to `largest` become what a network was trained on.
+    """Pixels of 0 to `largest` become what a network was trained on: in this order.
 
-    They are resized to `size` (height, width), or left as they are with None; divided by
-    `largest`; then `mean` is taken away and the rest divided by `deviation`, by channel. Grey
-    images get three equal channels first, and `reverse` turns red, green, blue around.
+    Parameters
+    ----------
+    size
+        (height, width) to resize to; None leaves them as they are.
+    mean, deviation
+        What is taken away, and what the rest is divided by, one number for each channel. Grey
+        images get three equal channels first, where there are three numbers.
+    largest
+        What pixels are divided by, before the mean is taken away.
+    reverse
+        Whether red, green, blue become blue, green, red.
     """
 
     size: tuple[int, int] | None = (224, 224)
@@ -34,7 +45,7 @@ class Preprocessing:
             raise SettingsError("the deviation of every channel and the largest must be above 0")
 
     @classmethod
-    def of_processor(cls, processor: Any) -> Preprocessing:
+    def of_processor(cls, processor: BaseImageProcessor) -> Preprocessing:
         """What an image processor of transformers does, as far as it is resizing and scaling."""
         size = processor.size or {}
         edge = size.get("shortest_edge")

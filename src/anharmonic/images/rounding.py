@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,7 +12,17 @@ __all__ = ["Rounding", "rounding"]
 
 
 class Rounding(NamedTuple):
-    """Root mean squares: of the difference of signed deviations, and of the exact ones."""
+    """What a fast precision costs.
+
+    Parameters
+    ----------
+    error
+        Root mean square of the difference of signed deviations.
+    gamma
+        Root mean square of the exact ones.
+    queries
+        Of both measurements.
+    """
 
     error: float
     gamma: float
@@ -28,25 +38,42 @@ class Rounding(NamedTuple):
 
 
 def rounding(
-    fast: Any,
-    exact: Any,
-    points: Any,
+    fast: object,
+    exact: object,
+    points: object,
     *,
     radius: float,
     ball: str = "dense pairs",
     directions: int = 20,
-    bounds: Any = None,
+    bounds: object = None,
     seed: int = 0,
 ) -> Rounding:
     """How much of gamma is rounding: the predicted class's deviation by both, same directions.
 
+    Parameters
+    ----------
+    fast, exact
+        Two versions of one model, whatever `as_model` takes.
+    points
+        To measure at; see `gamma`.
+    radius
+        In the points' own units.
+    ball, directions
+        As for `gamma`, one turn of them.
+    bounds
+        (low, high) that neighbours are kept within.
+    seed
+        Of the directions.
+
+    Examples
+    --------
     >>> points = np.random.default_rng(0).normal(size=(20, 4))
     >>> def exact(x):
     ...     return np.stack([np.sin(x).sum(1), np.cos(x).sum(1)], axis=1)
     >>> rounding(lambda x: exact(x).round(4), exact, points, radius=0.5).share < 0.01
     True
     """
-    one, other = (
+    by_fast, by_exact = (
         gamma(
             model,
             points,
@@ -62,6 +89,9 @@ def rounding(
         )
         for model in (fast, exact)
     )
-    difference = np.asarray(one.signed) - np.asarray(other.signed)
-    error, size = (float(np.sqrt(np.mean(np.square(each)))) for each in (difference, other.signed))
-    return Rounding(error, size, one.queries + other.queries)
+    difference = np.asarray(by_fast.signed) - np.asarray(by_exact.signed)
+    error, size = (
+        float(np.sqrt(np.mean(np.square(deviations))))
+        for deviations in (difference, by_exact.signed)
+    )
+    return Rounding(error, size, by_fast.queries + by_exact.queries)

@@ -12,9 +12,20 @@ __all__ = ["Address", "parse_address"]
 
 @dataclass(frozen=True)
 class Address:
-    """`shown` holds no credentials; `secrets` are the parts that nobody should read.
+    """A model on a server, and what of its address may be shown.
 
-    `output` is the output asked for by name, the address's fragment, if any.
+    Parameters
+    ----------
+    shown
+        The address without credentials.
+    model
+        The model's name.
+    output
+        The name of the output that is wanted, the address's fragment, if any.
+    query, user
+        What requests carry: the query string, and the name and password for basic authentication.
+    secrets
+        Texts that nobody should read, wherever they may be echoed.
     """
 
     shown: str
@@ -48,16 +59,16 @@ def parse_address(url: str) -> Address:
     except ValueError:
         raise SettingsError(f"The model's address cannot be read: {_HOW}") from None
     path = parts.path.rstrip("/").removesuffix("/infer").removesuffix("/ready")
-    _, found, tail = path.rpartition("/v2/models/")
-    if not parts.hostname or not found or not tail:
+    _, marker, tail = path.rpartition("/v2/models/")
+    if not parts.hostname or not marker or not tail:
         raise SettingsError(f"The address names no model on a server: {_HOW}")
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-    place = host if port is None else f"{host}:{port}"
+    authority = host if port is None else f"{host}:{port}"
     user = (unquote(parts.username), unquote(parts.password or "")) if parts.username else None
     values = [value for _, value in parse_qsl(parts.query) if len(value) > 3]
     secrets = (parts.query, parts.username, parts.password, *(user or ()), *values)
     return Address(
-        shown=urlunsplit((parts.scheme, place, path, "", "")),
+        shown=urlunsplit((parts.scheme, authority, path, "", "")),
         model=unquote(tail.split("/")[0]),
         output=unquote(parts.fragment),
         query=f"?{parts.query}" if parts.query else "",

@@ -1,9 +1,9 @@
-"""Two lanes to one device: points are made in one while the model answers for the other.
+"""Two CUDA streams on one device: points are made in one while the model computes in the other.
 
-A device works through what it is given while the host goes on; it stands idle only when nobody
-has anything ready. So two threads prepare points and take in answers, each with a queue of its
-own on the device. The model is still called by one thread alone, the caller's, a call at a time
-and with whatever the caller had set (autocast, a stream): it need not know.
+A device works through what was queued while the host goes on; it stands idle only when nothing
+is queued. So two threads prepare points and take in outputs, each with a stream of its own. The
+model is still called by one thread alone, the caller's, one call at a time and with whatever the
+caller had set (autocast, a stream): it need not know.
 """
 
 from __future__ import annotations
@@ -15,11 +15,14 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import islice
 from queue import SimpleQueue
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from array_api_compat import is_torch_array
 
 from anharmonic._core.protocols import Array, Kind, Model
+
+if TYPE_CHECKING:
+    import torch
 
 __all__ = ["STREAMS", "StreamPool", "StreamedModel"]
 
@@ -30,12 +33,12 @@ STREAMS = 2
 
 
 class Request(NamedTuple):
-    """Points, complete once the device has got as far as `ready`, and where the answer goes."""
+    """Points, complete once the device has reached the event `ready`, and where outputs go."""
 
     model: Model
     points: Array
-    ready: Any
-    reply: Future[tuple[Array, Any]]
+    ready: torch.cuda.Event | None
+    reply: Future[tuple[Array, torch.cuda.Event | None]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +46,7 @@ class StreamPool:
     """An executor with the builtin `map`'s signature, for models on a CUDA device.
 
     Results come in order; one caller at a time. Without a device there are threads alone. Who
-    has several calls to make holds the `turn` meanwhile: lanes whose calls alternated would end
+    has several calls to make holds the `turn` meanwhile: threads whose calls alternated would end
     together, and the device would wait for both.
     """
 
@@ -59,11 +62,11 @@ class StreamPool:
         self._synchronize()
         waiting: deque[Future[Result]] = deque()
         source = iter(items)
-        with ThreadPoolExecutor(self.count, initializer=self._enter) as pool:
+        with ThreadPoolExecutor(self.count, initializer=self._start_worker) as pool:
             try:
                 while True:
                     for item in islice(source, self.count - len(waiting)):
-                        waiting.append(pool.submit(self._finished, function, item))
+                        waiting.append(pool.submit(self._run_and_synchronize, function, item))
                         # Wakes the caller, who may be waiting for requests.
                         waiting[-1].add_done_callback(lambda _: self.requests.put(None))
                     if not waiting:
@@ -72,40 +75,41 @@ class StreamPool:
                         self._serve(self.requests.get())
                     yield waiting.popleft().result()
             finally:
-                self._dismiss(waiting)
+                self._cancel(waiting)
 
     def ask(self, model: Model, points: Array) -> Array:
-        """The model's answer: from the caller's own thread at once, from a lane by request."""
-        if not hasattr(self.here, "lane"):
+        """The model's outputs: at once in the caller's thread, by request in a worker thread."""
+        if not getattr(self.here, "is_worker", False):
             return model(points)
-        reply: Future[tuple[Array, Any]] = Future()
+        reply: Future[tuple[Array, torch.cuda.Event | None]] = Future()
         self.requests.put(Request(model, points, self._record_event(), reply))
-        answer, done = reply.result()
-        self._wait_for(done, answer)
-        return answer
+        outputs, done = reply.result()
+        self._wait_for(done, outputs)
+        return outputs
 
-    def _finished(self, function: Callable[[Item], Result], item: Item) -> Result:
+    def _run_and_synchronize(self, function: Callable[[Item], Result], item: Item) -> Result:
         """The result once the device has it too: others may go on from what was written there."""
-        found = function(item)
+        result = function(item)
         self._synchronize()
-        return found
+        return result
 
     def _serve(self, request: Request | None) -> None:
+        """Call the model for a worker thread; None is a worker that has finished its task."""
         if request is None:
             return
         try:
             self._wait_for(request.ready, request.points)
-            answer = request.model(request.points)
-            # A copy, because a model may give the same memory again at its next call.
-            kept = answer.clone() if is_torch_array(answer) else answer
-            request.reply.set_result((kept, self._record_event()))
+            outputs = request.model(request.points)
+            # A copy, because a model may reuse its output buffer at its next call.
+            copied = outputs.clone() if is_torch_array(outputs) else outputs
+            request.reply.set_result((copied, self._record_event()))
         except BaseException as problem:
             request.reply.set_exception(problem)
             if not isinstance(problem, Exception):
                 raise
 
-    def _dismiss(self, waiting: deque[Future[Any]]) -> None:
-        """Nobody waits any more: what is under way learns so at its next question."""
+    def _cancel(self, waiting: deque[Future[Result]]) -> None:
+        """Pending tasks never begin; running ones get InterruptedError at their next model call."""
         for future in waiting:
             future.cancel()
         while not all(future.done() for future in waiting):
@@ -113,36 +117,37 @@ class StreamPool:
             if request is not None:
                 request.reply.set_exception(InterruptedError("the run was stopped"))
 
-    def _enter(self) -> None:
-        """A lane begins: from now on its thread has a queue of its own on the device."""
-        self.here.stream = True
+    def _start_worker(self) -> None:
+        """Mark this thread as a worker, and give it a CUDA stream of its own."""
+        self.here.is_worker = True
         if self.device is not None:
             import torch
 
             torch.cuda.set_device(self.device)
             torch.cuda.set_stream(torch.cuda.Stream(self.device))  # type: ignore[no-untyped-call]
 
-    def _record_event(self) -> Any:
-        """How far the device will have got when it has done what this thread gave it."""
+    def _record_event(self) -> torch.cuda.Event | None:
+        """A CUDA event after everything queued so far by this thread."""
         if self.device is None:
             return None
         import torch
 
-        return torch.cuda.current_stream(self.device).record_event()
+        event: torch.cuda.Event = torch.cuda.current_stream(self.device).record_event()
+        return event
 
-    def _wait_for(self, mark: Any, array: Array) -> None:
-        """What this thread gives the device from now on, about an array, comes after the mark."""
-        if mark is None or not is_torch_array(array) or not array.is_cuda:
+    def _wait_for(self, event: torch.cuda.Event | None, array: Array) -> None:
+        """Make this thread's stream wait for the event before it reads the array."""
+        if event is None or not is_torch_array(array) or not array.is_cuda:
             return
         import torch
 
-        mine = torch.cuda.current_stream(self.device)
-        mine.wait_event(mark)
-        # Its memory is not given to others before this queue is done with it as well.
-        array.record_stream(mine)
+        stream = torch.cuda.current_stream(self.device)
+        stream.wait_event(event)
+        # The caching allocator must not reuse the memory before this stream is done with it.
+        array.record_stream(stream)
 
     def _synchronize(self) -> None:
-        """Wait until the device has done what this thread gave it."""
+        """Wait until the device has done everything queued by this thread."""
         if self.device is not None:
             import torch
 
@@ -151,7 +156,7 @@ class StreamPool:
 
 @dataclass(frozen=True, eq=False)
 class StreamedModel:
-    """A model that can be asked from any lane."""
+    """A model that can be called from any thread of a `StreamPool`."""
 
     model: Model
     streams: StreamPool

@@ -7,8 +7,9 @@ import pickle
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
+from anharmonic._core.extras import needs
 from anharmonic.errors import MissingExtra, ModelError, NotAModel, UntrustedFile, first_line
 
 __all__ = ["ACCEPTED", "PICKLES", "is_attribute", "load", "load_attribute"]
@@ -27,7 +28,7 @@ ATTRIBUTE: Final = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w
 
 
 def load(path: Path, trust: bool) -> object:
-    """The model in a file; one whose reading would run code only with `trust`."""
+    """Read the model in a file; one whose reading would run code only with `trust`."""
     if not path.is_file():
         raise NotAModel(f"There is no file {path}: check the path. Accepted: {ACCEPTED}.")
     ending = path.suffix.lower()
@@ -71,17 +72,17 @@ def load_attribute(name: str) -> object | None:
         return None
     module, _, attribute = name.partition(":")
     try:
-        found: object = importlib.import_module(module)
+        value: object = importlib.import_module(module)
     except Exception as error:  # importing runs the module, which may raise anything
         raise NotAModel(
             f"{name}: importing {module} failed ({type(error).__name__}: {error}). Check the name, "
             "and that the module can be imported from here."
         ) from error
     for part in attribute.split("."):
-        if not hasattr(found, part):
+        if not hasattr(value, part):
             raise NotAModel(f"{name}: {module} has no {attribute}. Check the name.")
-        found = getattr(found, part)
-    return found
+        value = getattr(value, part)
+    return value
 
 
 def _read_pickle(path: Path, trust: bool) -> object:
@@ -102,52 +103,41 @@ def _read_pickle(path: Path, trust: bool) -> object:
 
 
 def _read_skops(path: Path, trust: bool) -> object:
-    try:
-        import skops.io
-    except ImportError as error:
-        raise MissingExtra("skops", "sklearn") from error
-    unknown = skops.io.get_untrusted_types(file=path)
+    skops = needs("skops.io", "sklearn")
+    unknown = skops.get_untrusted_types(file=path)
     if unknown and not trust:
         raise UntrustedFile(
             f"{path} contains types that may run code when opened: {', '.join(unknown)}. If you "
             "made it or trust who did, say so with trust=True (--trust)."
         )
-    return skops.io.load(path, trusted=unknown)
+    model: object = skops.load(path, trusted=unknown)
+    return model
 
 
 def _read_onnx(path: Path, trust: bool) -> object:
     from anharmonic.models.onnx import Graph
 
     graph = Graph(path)
-    _ = graph.session
+    _ = graph.session  # opened here, so that a damaged file is refused as one
     return graph
 
 
 def _read_xgboost(path: Path, trust: bool) -> object:
-    try:
-        import xgboost
-    except ImportError as error:
-        raise MissingExtra("xgboost", "xgboost") from error
-    return xgboost.Booster(model_file=str(path))
+    booster: object = needs("xgboost", "xgboost").Booster(model_file=str(path))
+    return booster
 
 
 def _read_lightgbm(path: Path, trust: bool) -> object:
-    try:
-        import lightgbm
-    except ImportError as error:
-        raise MissingExtra("lightgbm", "lightgbm") from error
-    return lightgbm.Booster(model_file=str(path))
+    booster: object = needs("lightgbm", "lightgbm").Booster(model_file=str(path))
+    return booster
 
 
 def _read_catboost(path: Path, trust: bool) -> object:
-    try:
-        import catboost
-    except ImportError as error:
-        raise MissingExtra("catboost", "catboost") from error
-    return catboost.CatBoost().load_model(str(path))
+    model: object = needs("catboost", "catboost").CatBoost().load_model(str(path))
+    return model
 
 
-Reader = Callable[[Path, bool], Any]
+Reader = Callable[[Path, bool], object]
 
 READERS: Final[Mapping[str, Reader]] = {
     ".onnx": _read_onnx,

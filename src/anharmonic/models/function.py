@@ -6,22 +6,22 @@ from collections.abc import Callable
 from functools import partial
 
 from anharmonic._core.protocols import Array
-from anharmonic.models.answers import Answers, scored
 from anharmonic.models.inputs import Inputs
+from anharmonic.models.outputs_offered import ModelOutputs, raw_outputs
 
-__all__ = ["function_answers"]
+__all__ = ["function_outputs"]
 
 
-def function_answers(function: Callable[[Array], Array]) -> Answers:
+def function_outputs(function: Callable[[Array], Array]) -> ModelOutputs:
     """A function's outputs as they are; asked for probabilities, they are taken as logits.
 
     >>> import numpy as np
-    >>> function_answers(np.tanh).name
+    >>> function_outputs(np.tanh).name
     'tanh'
     """
-    known = getattr(function, "inputs", None)
-    inputs = known if isinstance(known, Inputs) else None
-    return Answers(_name(function), scored(function), inputs=inputs)
+    declared = getattr(function, "inputs", None)
+    inputs = declared if isinstance(declared, Inputs) else None
+    return ModelOutputs(_name(function), raw_outputs(function), inputs=inputs)
 
 
 def _name(function: object) -> str:

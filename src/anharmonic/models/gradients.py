@@ -6,14 +6,20 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 from anharmonic._core.protocols import Array, Model, Pull, Pullback
 from anharmonic.errors import AnharmonicError, MeasurementStopped, NoGradient
+from anharmonic.models.outputs_offered import OutputFunction
 from anharmonic.models.predictor import Chain, Predictor
 from anharmonic.models.torch import Forward, placed_on
 
+if TYPE_CHECKING:
+    import torch
+
 __all__ = ["pullback_of"]
+
+Hook = Callable[["torch.nn.Module", "tuple[torch.Tensor, ...]", "torch.Tensor"], None]
 
 
 def pullback_of(model: Model) -> Pullback | None:
@@ -35,25 +41,25 @@ def pullback_of(model: Model) -> Pullback | None:
 
 @dataclass(eq=False)
 class TorchPullback:
-    """One forward pass, and as many backward ones as there are questions.
+    """One forward pass, and one backward pass for each vector of weights.
 
-    On a processor torch has two ways to take a convolution's gradient, and which is quicker (up
-    to six times) depends on its shape: `native` holds the convolutions that are quicker without
-    oneDNN, found by trying both on the first points.
+    On a processor torch has two functions for a convolution's gradient, and which is quicker (up
+    to six times) depends on its shape: `native` says of each convolution whether it is quicker
+    without oneDNN, found by trying both on the first points.
     """
 
-    predict: Callable[[Array], Array]
-    module: Any
-    native: dict[Any, bool] | None = None
+    predict: OutputFunction
+    module: torch.nn.Module
+    native: dict[torch.nn.Module, bool] | None = None
 
     def __call__(self, points: Array) -> tuple[Array, Pull]:
         import torch
 
         points = placed_on(points, self.module).detach().requires_grad_()
         if self.native is None:
-            tried = points.device.type == "cpu"
-            self.native = self._quicker_without(points[:64]) if tried else {}
-        with _hooked(self.native, self._told):
+            on_cpu = points.device.type == "cpu"
+            self.native = self._quicker_without_onednn(points[:64]) if on_cpu else {}
+        with _hooked(self.native, self._choose_onednn):
             try:
                 outputs = self.predict(points)
             except AnharmonicError:
@@ -68,44 +74,49 @@ class TorchPullback:
             )
 
         def pull(weights: Array) -> Array:
+            # The vector-Jacobian product: (rows, columns) of weights to (rows, …) of gradients.
             shaped = torch.as_tensor(weights, dtype=outputs.dtype, device=outputs.device)
-            with _left_as_found():
+            with _onednn_restored():
                 return torch.autograd.grad(outputs, points, shaped, retain_graph=True)[0]
 
         return outputs.detach(), pull
 
-    def _told(self, part: Any, inputs: Any, output: Any) -> None:
-        """Before a convolution's gradient is taken, choose the way."""
+    def _choose_onednn(
+        self, part: torch.nn.Module, inputs: tuple[torch.Tensor, ...], output: torch.Tensor
+    ) -> None:
+        """A forward hook: switch oneDNN just before a convolution's gradient is taken."""
         native = bool(self.native and self.native[part])
         if output.requires_grad:
-            output.register_hook(lambda gradient: _switch(not native))
+            output.register_hook(lambda gradient: _switch(not native))  # type: ignore[no-untyped-call]
 
-    def _quicker_without(self, points: Any) -> dict[Any, bool]:
+    def _quicker_without_onednn(self, points: torch.Tensor) -> dict[torch.nn.Module, bool]:
         from torch.nn.modules.conv import _ConvNd
 
         parts = list(self.module.modules())
         if any(type(part).__name__ == "OptimizedModule" for part in parts):
-            return {}
-        found: dict[Any, bool] = {}
-        seen: list[tuple[Any, Any, Any]] = []
+            return {}  # hooks inside a compiled module are not called
+        quicker: dict[torch.nn.Module, bool] = {}
+        calls: list[tuple[torch.nn.Module, torch.Tensor, torch.Tensor]] = []
 
-        def keep(part: Any, inputs: Any, output: Any) -> None:
-            seen.append((part, inputs[0], output))
+        def keep(
+            part: torch.nn.Module, inputs: tuple[torch.Tensor, ...], output: torch.Tensor
+        ) -> None:
+            calls.append((part, inputs[0], output))
 
         with _hooked([part for part in parts if isinstance(part, _ConvNd)], keep):
             self.predict(points)
-        for part, before, after in seen:
+        for part, before, after in calls:
             if before.requires_grad and after.requires_grad:
-                found[part] = _seconds(before, after, False) < _seconds(before, after, True)
-        return found
+                quicker[part] = _seconds(before, after, False) < _seconds(before, after, True)
+        return quicker
 
 
-def _seconds(before: Any, after: Any, onednn: bool) -> float:
-    """What a gradient from after to before takes, at best."""
+def _seconds(before: torch.Tensor, after: torch.Tensor, onednn: bool) -> float:
+    """What a gradient from after to before takes: the least of three, as others share the cores."""
     import torch
 
     took = []
-    with _left_as_found():
+    with _onednn_restored():
         _switch(onednn)
         for _ in range(3):
             begun = time.process_time()
@@ -115,7 +126,7 @@ def _seconds(before: Any, after: Any, onednn: bool) -> float:
 
 
 @contextmanager
-def _hooked(parts: Iterable[Any], hook: Callable[[Any, Any, Any], None]) -> Iterator[None]:
+def _hooked(parts: Iterable[torch.nn.Module], hook: Hook) -> Iterator[None]:
     handles = [part.register_forward_hook(hook) for part in parts]
     try:
         yield
@@ -132,7 +143,7 @@ def _switch(onednn: bool) -> None:
 
 
 @contextmanager
-def _left_as_found() -> Iterator[None]:
+def _onednn_restored() -> Iterator[None]:
     """With or without oneDNN afterwards, as before."""
     import torch
 
@@ -143,14 +154,15 @@ def _left_as_found() -> Iterator[None]:
         _switch(before)
 
 
-def _forward(step: Any) -> Forward | None:
+def _forward(step: OutputFunction) -> Forward | None:
     """The pass through a torch module that a function begins with."""
     if isinstance(step, Chain):
         return _forward(step.steps[0])
     return step if isinstance(step, Forward) else None
 
 
-def _tracked(step: Any) -> Any:
+def _tracked(step: OutputFunction) -> OutputFunction:
+    """The same function with a forward pass that keeps what gradients need."""
     if isinstance(step, Chain):
         return Chain((_tracked(step.steps[0]), *step.steps[1:]))
-    return replace(step, tracked=True)
+    return replace(step, tracked=True) if isinstance(step, Forward) else step

@@ -2,51 +2,61 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import narwhals.stable.v1 as nw
 import numpy as np
+from narwhals.stable.v1.dtypes import DType
 
 from anharmonic._core.columns import is_id, is_index, shown
-from anharmonic._core.frames import as_table
+from anharmonic._core.frames import Table, as_table
 from anharmonic._core.protocols import Array
 from anharmonic.errors import PointsError
 
 __all__ = ["Inputs", "inputs_of"]
 
+Columns = str | slice | Sequence[str] | Sequence[int] | Sequence[bool]
+"""Columns as scikit-learn's transformers keep them."""
+
 
 @dataclass(frozen=True)
 class Inputs:
-    """Columns by name, or so many of them by place.
+    """The columns that a model takes.
 
-    A model may ask for more than it reads: `unread` are names that it takes and does not look
-    at, such as those a `ColumnTransformer` drops.
+    Parameters
+    ----------
+    names
+        In the order the model takes them; empty where it does not know them.
+    width
+        How many it takes, where it knows no names.
+    unread
+        Names that it takes and does not look at, such as those a `ColumnTransformer` drops.
     """
 
     names: tuple[str, ...] = ()
     width: int | None = None
     unread: frozenset[str] = frozenset()
 
-    def columns(self, table: nw.DataFrame[Any]) -> list[str]:
+    def columns(self, table: Table) -> list[str]:
         """The columns of a table that the model takes, in the order it takes them."""
         # LightGBM keeps names without their spaces.
-        there = {str(name).replace(" ", "_"): name for name in table.columns}
-        there |= {name: name for name in table.columns}
-        found = [there[name] for name in self.names if name in there]
-        missing = [name for name in self.names if not (name in there or name in self.unread)]
+        column = {str(name).replace(" ", "_"): name for name in table.columns}
+        column |= {name: name for name in table.columns}
+        present = [column[name] for name in self.names if name in column]
+        missing = [name for name in self.names if not (name in column or name in self.unread)]
         if self.names and not missing:
-            return found
-        if found:
+            return present
+        if present:
             raise PointsError(
                 f"the model reads {shown(missing)}, and the points have no such column: "
                 f"there are {shown(table.columns)}"
             )
-        # Fitted without names, or with quite other ones: by place.
-        return self._by_place(table)
+        # Fitted without names, or with quite other ones: by position.
+        return self._by_position(table)
 
-    def read(self, table: nw.DataFrame[Any]) -> list[str]:
-        """The columns of a table that bear on the model's answers."""
+    def read(self, table: Table) -> list[str]:
+        """The columns of a table that bear on the model's outputs."""
         return [name for name in self.columns(table) if name not in self.unread]
 
     def taken(self, points: Array) -> Array:
@@ -57,15 +67,15 @@ class Inputs:
         wanted = self.columns(table)
         return points if wanted == table.columns else table.select(wanted).to_native()
 
-    def _by_place(self, table: nw.DataFrame[Any]) -> list[str]:
+    def _by_position(self, table: Table) -> list[str]:
         width = self.width or len(self.names)
         if width == len(table.columns):
             return list(table.columns)
         numbers = [name for name in table.columns if _is_number(table[name].dtype)]
         features = [name for name in numbers if not (is_index(name) or is_id(name))]
-        for some in (features, numbers):
-            if len(some) == width:
-                return some
+        for columns in (features, numbers):
+            if len(columns) == width:
+                return columns
         raise PointsError(
             f"the model takes {width} columns, it does not know their names, and the points have "
             f"{len(table.columns)} ({shown(table.columns)}): give just those, with --columns or "
@@ -73,11 +83,11 @@ class Inputs:
         )
 
 
-def _is_number(dtype: Any) -> bool:
+def _is_number(dtype: DType) -> bool:
     return bool(dtype.is_numeric() or dtype == nw.Boolean)
 
 
-def inputs_of(estimator: Any) -> Inputs | None:
+def inputs_of(estimator: object) -> Inputs | None:
     """What an estimator with scikit-learn's conventions was fitted to, None if it does not say."""
     try:
         names = getattr(estimator, "feature_names_in_", None)
@@ -92,26 +102,26 @@ def inputs_of(estimator: Any) -> Inputs | None:
         return None
 
 
-def _dropped(estimator: Any, names: tuple[str, ...]) -> frozenset[str]:
+def _dropped(estimator: object, names: tuple[str, ...]) -> frozenset[str]:
     """Names that the column transformers an estimator begins with do not look at."""
     inner = getattr(estimator, "best_estimator_", None)
     if inner is None and getattr(estimator, "steps", None):
         # Later steps see what the first one made; one that passes everything on makes nothing.
-        parts = [part for _, part in estimator.steps if part not in (None, "passthrough")]
-        inner = next(iter(parts), None)
+        steps: Sequence[tuple[str, object]] = getattr(estimator, "steps", ())
+        inner = next((part for _, part in steps if part not in (None, "passthrough")), None)
     if inner is not None:
         return _dropped(inner, names)
     transformers = getattr(estimator, "transformers_", None)
     if not transformers:
         return frozenset()
-    kept: set[str] = set()
+    read: set[str] = set()
     for _, part, columns in transformers:
         if not (isinstance(part, str) and part == "drop"):
-            kept.update(_named(columns, names))
-    return frozenset(names) - kept
+            read.update(_named(columns, names))
+    return frozenset(names) - read
 
 
-def _named(columns: Any, names: tuple[str, ...]) -> list[str]:
+def _named(columns: Columns, names: tuple[str, ...]) -> list[str]:
     """Columns as a transformer keeps them: names, numbers, a slice or a mask."""
     if isinstance(columns, str):
         return [columns]

@@ -47,8 +47,9 @@ def to_onehot(outputs: Array, classes: Classes, threshold: float, labels: bool) 
     array = as_array(outputs)
     position = _positions(array, classes, threshold, labels)
     xp = array_namespace(position)
-    every = xp.arange(len(classes) if classes else _count(array), device=device(position))
-    return xp.astype(position[:, None] == every[None, :], _float_type(array))
+    columns = xp.arange(len(classes) if classes else _count(array), device=device(position))
+    # (rows, 1) against (1, classes).
+    return xp.astype(position[:, None] == columns[None, :], _float_type(array))
 
 
 def _are_labels(array: Array, labels: bool) -> bool:
@@ -73,27 +74,30 @@ def _positions_of_labels(labels: Array, classes: Classes) -> Array:
             "them in order, or output='label' if the labels are numbers."
         )
     xp = array_namespace(labels)
-    order = {name: place for place, name in enumerate(classes)}
-    seen, back = xp.unique_inverse(labels) if _are_numbers(labels) else _unique_text(labels)
-    unknown = [name for name in seen.tolist() if name not in order]
+    position = {name: index for index, name in enumerate(classes)}
+    # Each distinct label is looked up once; `inverse` (rows,) says which one a row has.
+    distinct, inverse = xp.unique_inverse(labels) if _are_numbers(labels) else _unique_text(labels)
+    unknown = [name for name in distinct.tolist() if name not in position]
     if unknown:
         raise OutputError(
             f"The model answers {unknown[0]!r}, which is not among the classes {classes}: "
             "pass classes= with every label it can give."
         )
-    places = xp.asarray([order[name] for name in seen.tolist()], device=device(labels))
-    return xp.take(places, xp.reshape(back, (-1,)))
+    positions = xp.asarray([position[name] for name in distinct.tolist()], device=device(labels))
+    return xp.take(positions, xp.reshape(inverse, (-1,)))
 
 
 def _unique_text(labels: Array) -> tuple[Array, Array]:
-    seen, back = np.unique(labels, return_inverse=True)
-    return seen, back
+    distinct, inverse = np.unique(labels, return_inverse=True)
+    return distinct, inverse
 
 
 def codes(classes: tuple[object, ...]) -> list[float]:
     """What stands for each class: itself if all are numbers, else its position."""
     values = [float(name) for name in classes if isinstance(name, Real | np.bool_)]
-    return values if len(values) == len(classes) else [float(at) for at in range(len(classes))]
+    return (
+        values if len(values) == len(classes) else [float(index) for index in range(len(classes))]
+    )
 
 
 def _flat(labels: Array) -> Array:
@@ -101,8 +105,8 @@ def _flat(labels: Array) -> Array:
     labels = wide(labels)
     if labels.shape[1] > 1:
         raise SettingsError(
-            f"The model answers {labels.shape[1]} labels a row (several targets): pass a function "
-            "as output= that picks or joins them."
+            f"The model answers {labels.shape[1]} labels per row (several targets): pass a "
+            "function as output= that picks or joins them."
         )
     return labels[:, 0]
 

@@ -7,48 +7,54 @@ is loaded and is only loaded with trust, natively where that gives probabilities
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final
+from types import ModuleType
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from anharmonic._core.arrays import to_numpy
+from anharmonic._core.extras import needs
 from anharmonic._core.frames import as_table
 from anharmonic._core.protocols import Array
 from anharmonic.errors import (
-    MissingExtra,
     ModelError,
     NotAModel,
     PointsError,
     UntrustedFile,
     first_line,
 )
-from anharmonic.models.answers import Answers, scored
 from anharmonic.models.files import load
 from anharmonic.models.inputs import Inputs
+from anharmonic.models.outputs_offered import ModelOutputs, raw_outputs
 
-__all__ = ["is_mlflow", "load_mlflow", "mlflow_module", "pyfunc_answers"]
+if TYPE_CHECKING:
+    import pandas
+    from mlflow.pyfunc import PyFuncModel
+    from mlflow.types import Schema
+
+__all__ = ["is_mlflow", "load_mlflow", "mlflow_module", "pyfunc_outputs"]
 
 ADDRESSES: Final = ("models:/", "runs:/", "mlflow-artifacts:/", "mlflow:/", "mlflow:.")
 NATIVE: Final = ("sklearn", "xgboost", "lightgbm", "catboost", "pytorch")
 """Flavours whose own objects offer more than pyfunc's `predict`."""
 
+Flavours = Mapping[str, Mapping[str, object]]
+"""The settings of each flavour that a model was logged in."""
 
-def mlflow_module() -> Any:
-    """MLflow, which reports its use over the network unless told otherwise before it is imported.
+
+def mlflow_module() -> ModuleType:
+    """MLflow, which reports its use over the network unless forbidden before it is imported.
 
     Nothing leaves the machine because of us; who has set the variable, or imported MLflow
     already, has decided for themselves.
     """
     os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
-    try:
-        import mlflow
-    except ImportError as error:
-        raise MissingExtra("mlflow", "mlflow") from error
-    return mlflow
+    return needs("mlflow", "mlflow")
 
 
 def is_mlflow(source: str | Path) -> bool:
@@ -64,10 +70,10 @@ def is_mlflow(source: str | Path) -> bool:
 
 def load_mlflow(source: str | Path, trust: bool) -> object:
     """The model at an address or in a folder, as its flavour's own object where it has one."""
-    folder, flavours = _found(str(source))
-    data = _data_file(folder, flavours)
-    if data is not None:
-        return load(data, trust)
+    folder, flavours = _local_copy(str(source))
+    data_file = _data_file(folder, flavours)
+    if data_file is not None:
+        return load(data_file, trust)
     if not trust:
         raise UntrustedFile(
             f"{source} is an MLflow model ({', '.join(flavours)}), and loading it runs whatever "
@@ -77,9 +83,10 @@ def load_mlflow(source: str | Path, trust: bool) -> object:
     native = next((flavour for flavour in NATIVE if flavour in flavours), None)
     try:
         if native is not None:
-            return import_module(f"mlflow.{native}").load_model(str(folder))
+            model: object = import_module(f"mlflow.{native}").load_model(str(folder))
+            return model
         pyfunc = Pyfunc(str(folder))
-        _ = pyfunc.model
+        _ = pyfunc.model  # loaded here, so that what fails is said about the address
         return pyfunc
     except Exception as error:  # loading runs the model's own code, which may raise anything
         raise NotAModel(
@@ -88,26 +95,26 @@ def load_mlflow(source: str | Path, trust: bool) -> object:
         ) from error
 
 
-def pyfunc_answers(model: object) -> Answers:
+def pyfunc_outputs(model: object) -> ModelOutputs:
     """A pyfunc model that is loaded already: its `predict`, taken as values or logits."""
     if not (hasattr(model, "predict") and hasattr(model, "metadata")):
         raise NotAModel(
             f"A {type(model).__name__} is no loaded MLflow model: log it, and pass its address."
         )
     pyfunc = Pyfunc(model)
-    return Answers("pyfunc", scored(pyfunc), inputs=pyfunc.inputs)
+    return ModelOutputs("pyfunc", raw_outputs(pyfunc), inputs=pyfunc.inputs)
 
 
-def _found(source: str) -> tuple[Path, dict[str, Any]]:
+def _local_copy(source: str) -> tuple[Path, Flavours]:
     """The model's folder on this machine, and its flavours with their settings."""
     mlflow_module()
     from mlflow.artifacts import download_artifacts
     from mlflow.models import Model
 
-    place = source.removeprefix("mlflow:")
+    address = source.removeprefix("mlflow:")
     try:
-        local = Path(place).expanduser()
-        folder = local if local.is_dir() else Path(download_artifacts(artifact_uri=place))
+        local = Path(address).expanduser()
+        folder = local if local.is_dir() else Path(download_artifacts(artifact_uri=address))
         return folder, dict(Model.load(str(folder)).flavors)
     except Exception as error:  # stores fail each in its own way
         raise NotAModel(
@@ -116,13 +123,13 @@ def _found(source: str) -> tuple[Path, dict[str, Any]]:
         ) from error
 
 
-def _data_file(folder: Path, flavours: dict[str, Any]) -> Path | None:
+def _data_file(folder: Path, flavours: Flavours) -> Path | None:
     """The file of a flavour that is data and not code, for the readers that know its dangers."""
-    kept = flavours.get("sklearn", {})
+    sklearn = flavours.get("sklearn", {})
     if "onnx" in flavours:
         name = str(flavours["onnx"].get("data", "model.onnx"))
-    elif kept.get("serialization_format") == "skops":
-        name = str(kept["pickled_model"])
+    elif sklearn.get("serialization_format") == "skops":
+        name = str(sklearn["pickled_model"])
     else:
         return None
     file = (folder / name).resolve()
@@ -134,12 +141,12 @@ def _data_file(folder: Path, flavours: dict[str, Any]) -> Path | None:
 
 @dataclass(frozen=True, eq=False)
 class Pyfunc:
-    """A pyfunc model, asked with what its signature describes; a folder is opened on demand."""
+    """A pyfunc model, given what its signature describes; a folder is opened on demand."""
 
-    source: Any
+    source: str | PyFuncModel
 
     @cached_property
-    def model(self) -> Any:
+    def model(self) -> PyFuncModel:
         if not isinstance(self.source, str):
             return self.source
         from mlflow.pyfunc import load_model
@@ -155,7 +162,7 @@ class Pyfunc:
         names = schema.input_names()
         return Inputs(tuple(names)) if names == schema.required_input_names() else None
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         # What is loaded may not pickle, and can be loaded again where it is needed.
         return {"source": self.source}
 
@@ -173,7 +180,7 @@ class Pyfunc:
             ) from error
 
 
-def _described(points: Array, schema: Any) -> Any:
+def _described(points: Array, schema: Schema | None) -> Array | pandas.DataFrame | dict[str, Array]:
     """Points in the names and types of a signature, as far as nothing is lost."""
     if schema is None:
         return points
@@ -192,13 +199,13 @@ def _described(points: Array, schema: Any) -> Any:
     return table
 
 
-def _table(points: Array, names: list[str]) -> Any:
+def _table(points: Array, names: list[str]) -> pandas.DataFrame:
     """A pandas DataFrame of its own, with the signature's names where the points have none."""
     import pandas
 
-    native = as_table(points)
-    if native is not None:
-        return native.to_pandas().copy()
+    table = as_table(points)
+    if table is not None:
+        return table.to_pandas().copy()
     flat = np.asarray(points).reshape(len(points), -1)
     if flat.shape[1] != len(names):
         raise PointsError(

@@ -5,21 +5,25 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anharmonic._core.arrays import to_numpy
+from anharmonic._core.extras import needs
 from anharmonic._core.frames import as_table
 from anharmonic._core.protocols import Array, Kind
-from anharmonic.errors import MissingExtra, NotAModel, PointsError
-from anharmonic.models.answers import Answers, Way, scored
+from anharmonic.errors import NotAModel, PointsError
 from anharmonic.models.inputs import Inputs
 from anharmonic.models.outputs import log
+from anharmonic.models.outputs_offered import ModelOutputs, OutputFunction, raw_outputs
 from anharmonic.models.predictor import Chain
 
-__all__ = ["Graph", "onnx_answers"]
+if TYPE_CHECKING:
+    from onnxruntime import InferenceSession, NodeArg
+
+__all__ = ["Graph", "onnx_outputs"]
 
 TYPES: Final[dict[str, type]] = {
     "tensor(float)": np.float32,
@@ -33,27 +37,30 @@ TYPES: Final[dict[str, type]] = {
 }
 FLOATS: Final = ("tensor(float)", "tensor(double)", "tensor(float16)")
 
+Values = NDArray[Any]
+"""Numbers or text, in whatever type a graph takes or gives."""
 
-def onnx_answers(source: Any) -> Answers:
+
+def onnx_outputs(source: Graph | InferenceSession | bytes) -> ModelOutputs:
     """A graph's float output; the label and probabilities of a classifier's where it has both."""
     graph = source if isinstance(source, Graph) else Graph(source)
     scores, labels = graph.outputs
-    inputs, where = graph.inputs, partial(_placed, graph=graph)
+    inputs, place = graph.inputs, partial(_in_precision_of, graph=graph)
     if scores is None:
-        ways: dict[Kind, Way] = {"label": GraphCall(graph, labels or 0)}
-        return Answers(graph.name, ways, where=where, inputs=inputs)
+        functions: dict[Kind, OutputFunction] = {"label": GraphCall(graph, labels or 0)}
+        return ModelOutputs(graph.name, functions, place=place, inputs=inputs)
     call = GraphCall(graph, scores)
     if labels is None:
-        return Answers(graph.name, scored(call), where=where, inputs=inputs)
-    classes, sums_to_one = _tried(graph, scores)
-    ways = scored(call)
+        return ModelOutputs(graph.name, raw_outputs(call), place=place, inputs=inputs)
+    classes, sums_to_one = _try_one_row(graph, scores)
+    functions = raw_outputs(call)
     if sums_to_one:
-        ways = {"probability": call, "logit": Chain((call, log))}
-    ways["label"] = GraphCall(graph, labels)
-    return Answers(graph.name, ways, classes, where, inputs=inputs)
+        functions = {"probability": call, "logit": Chain((call, log))}
+    functions["label"] = GraphCall(graph, labels)
+    return ModelOutputs(graph.name, functions, classes, place, inputs=inputs)
 
 
-def _placed(points: Array, graph: Graph) -> Array:
+def _in_precision_of(points: Array, graph: Graph) -> Array:
     """Points in the precision of the graph's one input, so that none are converted in calls."""
     inputs = graph.session.get_inputs()
     single = len(inputs) == 1 and inputs[0].type in ("tensor(float)", "tensor(double)")
@@ -65,14 +72,11 @@ def _placed(points: Array, graph: Graph) -> Array:
 class Graph:
     """An ONNX graph; the session, which no pickle can hold, is opened again where it is needed."""
 
-    source: Any
+    source: Path | bytes | InferenceSession
 
     @cached_property
-    def session(self) -> Any:
-        try:
-            import onnxruntime
-        except ImportError as error:
-            raise MissingExtra("onnxruntime", "onnx") from error
+    def session(self) -> InferenceSession:
+        onnxruntime = needs("onnxruntime", "onnx")
         if isinstance(self.source, onnxruntime.InferenceSession):
             return self.source
         wanted = ("CUDAExecutionProvider", "CPUExecutionProvider")
@@ -94,22 +98,22 @@ class Graph:
     def outputs(self) -> tuple[int | None, int | None]:
         """Which output holds scores and which labels."""
         kinds = [output.type for output in self.session.get_outputs()]
-        maps = [at for at, kind in enumerate(kinds) if kind.startswith("seq(map")]
-        scores = [*maps, *(at for at, kind in enumerate(kinds) if kind in FLOATS)]
-        labels = [at for at in range(len(kinds)) if at not in scores]
+        maps = [index for index, kind in enumerate(kinds) if kind.startswith("seq(map")]
+        scores = [*maps, *(index for index, kind in enumerate(kinds) if kind in FLOATS)]
+        labels = [index for index in range(len(kinds)) if index not in scores]
         return next(iter(scores), None), next(iter(labels), None)
 
     @property
     def inputs(self) -> Inputs | None:
         """One column for each of several inputs, or as many as the only one is wide."""
-        taken = self.session.get_inputs()
-        shape = taken[0].shape if len(taken) == 1 else []
-        if len(taken) > 1 or shape[1:] == [1]:
-            return Inputs(tuple(each.name for each in taken))
+        inputs = self.session.get_inputs()
+        shape = inputs[0].shape if len(inputs) == 1 else []
+        if len(inputs) > 1 or shape[1:] == [1]:
+            return Inputs(tuple(node.name for node in inputs))
         wide = len(shape) == 2 and isinstance(shape[1], int)
         return Inputs(width=shape[1]) if wide else None
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, Path | bytes]:
         source = self.source
         if not isinstance(source, Path | bytes):
             # The session has no public way back to the graph it was made from.
@@ -128,8 +132,8 @@ class GraphCall:
         session = self.graph.session
         feed = _feed(session.get_inputs(), to_numpy(points))
         rows = len(next(iter(feed.values())))
-        step = session.get_inputs()[0].shape[:1]
-        size = step[0] if step and isinstance(step[0], int) else rows
+        leading = session.get_inputs()[0].shape[:1]
+        size = leading[0] if leading and isinstance(leading[0], int) else rows
         wanted = [session.get_outputs()[self.output].name]
         parts = []
         for start in range(0, rows, max(size, 1)):
@@ -140,8 +144,8 @@ class GraphCall:
         return np.concatenate(parts)[:rows]
 
 
-def _feed(inputs: list[Any], points: Array) -> dict[str, NDArray[Any]]:
-    """Points as the graph's inputs: one array, or one (rows, 1) a column by name."""
+def _feed(inputs: list[NodeArg], points: Array) -> dict[str, Values]:
+    """Points as the graph's inputs: one array, or by name one (rows, 1) per column."""
     if len(inputs) == 1 and (isinstance(points, np.ndarray) or inputs[0].shape[-1:] != [1]):
         return {inputs[0].name: _cast(np.asarray(points), inputs[0])}
     frame = as_table(points)
@@ -159,9 +163,9 @@ def _feed(inputs: list[Any], points: Array) -> dict[str, NDArray[Any]]:
     return {i.name: _cast(frame[i.name].to_numpy().reshape(-1, 1), i) for i in inputs}
 
 
-def _cast(values: NDArray[Any], wanted: Any) -> NDArray[Any]:
+def _cast(values: Values, wanted: NodeArg) -> Values:
     try:
-        cast: NDArray[Any] = values.astype(TYPES.get(wanted.type, np.float32), copy=False)
+        cast: Values = values.astype(TYPES.get(wanted.type, np.float32), copy=False)
     except ValueError as error:
         raise PointsError(
             f"The ONNX graph's input {wanted.name!r} is {wanted.type} and the points do not "
@@ -170,14 +174,14 @@ def _cast(values: NDArray[Any], wanted: Any) -> NDArray[Any]:
     return np.ascontiguousarray(cast)
 
 
-def _matrix(answer: Any) -> NDArray[Any]:
+def _matrix(answer: Values | list[dict[object, float]]) -> Values:
     """A list of dictionaries, as ZipMap makes them, as (rows, classes)."""
     if isinstance(answer, list):
         return np.asarray([list(row.values()) for row in answer])
     return np.asarray(answer)
 
 
-def _tried(graph: Graph, output: int) -> tuple[tuple[object, ...] | None, bool]:
+def _try_one_row(graph: Graph, output: int) -> tuple[tuple[object, ...] | None, bool]:
     """The classes a graph names, and whether its scores are probabilities, from one row.
 
     Nothing written in the graph tells: exporters call margins "probabilities" as well.
@@ -187,12 +191,12 @@ def _tried(graph: Graph, output: int) -> tuple[tuple[object, ...] | None, bool]:
     wanted = graph.session.get_outputs()[output]
     quiet = RunOptions()
     quiet.log_severity_level = 4
-    feed: dict[str, NDArray[Any]] = {
-        each.name: np.zeros(
-            [size if isinstance(size, int) else 1 for size in each.shape],
-            TYPES.get(each.type, np.float32),
+    feed: dict[str, Values] = {
+        node.name: np.zeros(
+            [size if isinstance(size, int) else 1 for size in node.shape],
+            TYPES.get(node.type, np.float32),
         )
-        for each in graph.session.get_inputs()
+        for node in graph.session.get_inputs()
     }
     try:
         answer = graph.session.run([wanted.name], feed, quiet)[0]

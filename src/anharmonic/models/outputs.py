@@ -94,6 +94,7 @@ def softmax(scores: Array) -> Array:
     xp = array_namespace(scores)
     if scores.shape[1] == 1:
         scores = xp.concat([xp.zeros_like(scores), scores], axis=1)
+    # Less the largest of each row, so that no exponential overflows.
     powers = xp.exp(scores - xp.max(scores, axis=1, keepdims=True))
     return powers / xp.sum(powers, axis=1, keepdims=True)
 
@@ -129,6 +130,7 @@ def of_class(outputs: Array, position: int, kind: Kind) -> Array:
     outputs = wide(numbers(outputs))
     if outputs.shape[1] > 1 or position > 1:
         return of_column(outputs, position)
+    # A single column is the second class's: p of (1−p, p), or log odds x of (−x, x).
     if position == 1:
         return outputs[:, 0]
     return 1 - outputs[:, 0] if kind == "probability" else -outputs[:, 0]

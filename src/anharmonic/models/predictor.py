@@ -34,6 +34,25 @@ class Predictor:
 
     It pickles whenever the model it wraps does, so it can be sent to worker processes.
 
+    Parameters
+    ----------
+    predict
+        The function itself.
+    name
+        What results call the model.
+    kind : "value", "logit", "probability", "onehot" or "label"
+        What the numbers in the outputs are.
+    classes
+        In the order of the columns, where there are any.
+    where
+        Copies points to where the model computes, in the precision it computes in.
+    batch_size
+        The most rows per call, if the model cares.
+    inputs
+        Which columns of a table it takes, where it knows.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> model = Predictor(np.sum, name="sum")
     >>> float(model(np.ones((2, 3)))), model.kind

@@ -7,19 +7,21 @@ import os
 import time
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from types import ModuleType
+from typing import TYPE_CHECKING, Final
 
 from anharmonic._core.arrays import to_numpy
+from anharmonic._core.extras import needs
 from anharmonic._core.protocols import Array
-from anharmonic.errors import MissingExtra, RemoteError, SettingsError
+from anharmonic.errors import RemoteError, SettingsError
 from anharmonic.models.address import Address, parse_address
-from anharmonic.models.answers import Answers, scored
-from anharmonic.models.tensors import decode, encode
+from anharmonic.models.outputs_offered import ModelOutputs, raw_outputs
+from anharmonic.models.tensors import Json, decode, encode
 
 if TYPE_CHECKING:
     import httpx
 
-__all__ = ["remote_answers"]
+__all__ = ["remote_outputs"]
 
 RETRIES: Final = 2
 RETRIED: Final = (429, 502, 503)
@@ -33,20 +35,22 @@ ADVICE: Final = {
 }
 
 
-def remote_answers(url: str, timeout: float) -> Answers:
+def remote_outputs(url: str, timeout: float) -> ModelOutputs:
     """A model at `http(s)://HOST:PORT/v2/models/NAME`; nothing is sent until it is called."""
     if not timeout > 0:
         raise SettingsError(f"timeout={timeout} leaves no time to answer: use seconds above 0.")
     _httpx()
     address = parse_address(url)
     scores, either = Remote(address, timeout, False), Remote(address, timeout, True)
-    ways = scored(scores)
-    return Answers(address.model, ways, where=to_numpy, batch_size=1024, decided=either)
+    functions = raw_outputs(scores)
+    return ModelOutputs(
+        address.model, functions, place=to_numpy, batch_size=1024, scores_or_labels=either
+    )
 
 
 @dataclass(frozen=True, eq=False)
 class Remote:
-    """One POST a call; `labels` says whether an answer of labels alone will do."""
+    """One POST per call; `labels` says whether a response of labels alone will do."""
 
     address: Address
     timeout: float
@@ -70,16 +74,16 @@ class Remote:
             ) from error
 
     @cached_property
-    def inputs(self) -> list[dict[str, Any]]:
+    def inputs(self) -> list[Json]:
         """What the server says it takes; nothing where it does not say."""
         response = self._send("GET", self.address.metadata, None)
         try:
-            found = response.json()["inputs"] if response.is_success else []
+            tensors = response.json()["inputs"] if response.is_success else []
         except (ValueError, KeyError, TypeError):
             return []
-        return [each for each in found or [] if isinstance(each, dict)]
+        return [tensor for tensor in tensors or [] if isinstance(tensor, dict)]
 
-    def _send(self, method: str, url: str, body: dict[str, Any] | None) -> httpx.Response:
+    def _send(self, method: str, url: str, body: Json | None) -> httpx.Response:
         httpx = _httpx()
         token = os.environ.get(TOKEN, "").strip()
         headers = {"Authorization": f"Bearer {token}"} if token else {}
@@ -119,10 +123,10 @@ class Remote:
         if 300 <= code < 400:
             return f"the server redirects ({code}): use the address it redirects to."
         try:
-            said = response.json()["error"]
+            reason = response.json()["error"]
         except (ValueError, KeyError, TypeError):
-            said = response.text
-        words = self._clean(" ".join(str(said).split()))
+            reason = response.text
+        words = self._clean(" ".join(str(reason).split()))
         trimmed = words if len(words) <= 300 else f"{words[:300]}…"
         return f"the server answered {code} ({trimmed}): {ADVICE.get(code, 'see its log')}."
 
@@ -137,15 +141,12 @@ class Remote:
 
 
 def _pause(left: int) -> float:
+    """Exponential backoff: 0.1 s before the first retry, then twice as long."""
     return 0.1 * 2.0 ** (RETRIES - left)
 
 
-def _httpx() -> Any:
-    try:
-        import httpx
-    except ImportError as error:
-        raise MissingExtra("httpx", "remote") from error
-    return httpx
+def _httpx() -> ModuleType:
+    return needs("httpx", "remote")
 
 
 @lru_cache(maxsize=1)

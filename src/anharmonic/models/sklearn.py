@@ -8,19 +8,20 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from anharmonic._core.arrays import to_numpy
+from anharmonic._core.extras import needs
 from anharmonic._core.protocols import Array, Kind
-from anharmonic.errors import MissingExtra, NotAModel
-from anharmonic.models.answers import Answers, Way
+from anharmonic.errors import NotAModel
 from anharmonic.models.inputs import inputs_of
 from anharmonic.models.outputs import log
+from anharmonic.models.outputs_offered import ModelOutputs, OutputFunction
 from anharmonic.models.predictor import Chain
 
-__all__ = ["Method", "estimator_answers", "known_classes", "sklearn_answers"]
+__all__ = ["Method", "estimator_outputs", "known_classes", "sklearn_outputs"]
 
 
 @dataclass(frozen=True, eq=False)
 class Method:
-    """One method of an estimator, asked with points as the estimator knows them."""
+    """One method of an estimator, called with points as the estimator knows them."""
 
     estimator: object
     method: str
@@ -28,22 +29,21 @@ class Method:
 
     def __call__(self, points: Array) -> Array:
         try:
-            ask = getattr(self.estimator, self.method)
-            return ask(_with_names(self.estimator, to_numpy(points)), **self.options)
+            method = getattr(self.estimator, self.method)
+            return method(_with_names(self.estimator, to_numpy(points)), **self.options)
         except Exception as error:
             if type(error).__name__ == "NotFittedError":
                 raise _unfitted(self.estimator) from error
             raise
 
 
-def sklearn_answers(estimator: object) -> Answers:
+def sklearn_outputs(estimator: object) -> ModelOutputs:
     """A fitted scikit-learn estimator or pipeline: probabilities, else margins, else values."""
-    try:
-        from sklearn.base import is_classifier, is_clusterer
-        from sklearn.exceptions import NotFittedError
-        from sklearn.utils.validation import check_is_fitted
-    except ImportError as error:
-        raise MissingExtra("scikit-learn", "sklearn") from error
+    needs("sklearn", "sklearn")
+    from sklearn.base import is_classifier, is_clusterer
+    from sklearn.exceptions import NotFittedError
+    from sklearn.utils.validation import check_is_fitted
+
     # Only scikit-learn's own classes keep its convention of what fitting leaves behind.
     if type(estimator).__module__.startswith("sklearn."):
         try:
@@ -54,33 +54,35 @@ def sklearn_answers(estimator: object) -> Answers:
         labels = bool(is_classifier(estimator) or is_clusterer(estimator))
     except AttributeError:  # a class with scikit-learn's mixins and without its tags
         labels = False
-    return estimator_answers(estimator, labels)
+    return estimator_outputs(estimator, labels)
 
 
-def estimator_answers(estimator: object, labels: bool = False) -> Answers:
+def estimator_outputs(estimator: object, labels: bool = False) -> ModelOutputs:
     """Anything with scikit-learn's methods; `labels` says that `predict` gives labels."""
-    ways: dict[Kind, Way] = {}
+    functions: dict[Kind, OutputFunction] = {}
     if hasattr(estimator, "predict_proba"):
-        ways["probability"] = Method(estimator, "predict_proba")
+        functions["probability"] = Method(estimator, "predict_proba")
     if hasattr(estimator, "decision_function"):
-        ways["logit"] = Method(estimator, "decision_function")
-    elif "probability" in ways:
-        ways["logit"] = Chain((ways["probability"], log))
-    if labels or ways or hasattr(estimator, "classes_"):
-        ways["label"] = Method(estimator, "predict")
+        functions["logit"] = Method(estimator, "decision_function")
+    elif "probability" in functions:
+        functions["logit"] = Chain((functions["probability"], log))
+    if labels or functions or hasattr(estimator, "classes_"):
+        functions["label"] = Method(estimator, "predict")
     else:
-        ways["value"] = Method(estimator, "predict")
-    known = known_classes(estimator)
-    return Answers(type(estimator).__name__, ways, known, to_numpy, inputs=inputs_of(estimator))
+        functions["value"] = Method(estimator, "predict")
+    classes = known_classes(estimator)
+    return ModelOutputs(
+        type(estimator).__name__, functions, classes, to_numpy, inputs=inputs_of(estimator)
+    )
 
 
 def known_classes(estimator: object) -> tuple[object, ...] | None:
     """The estimator's classes as plain values, if it has one list of them."""
-    found = getattr(estimator, "classes_", None)
-    # One list of classes a target is no list of classes.
-    if found is None or (isinstance(found, list) and any(np.ndim(item) for item in found)):
+    fitted = getattr(estimator, "classes_", None)
+    # One list of classes per target is no list of classes.
+    if fitted is None or (isinstance(fitted, list) and any(np.ndim(item) for item in fitted)):
         return None
-    classes = np.asarray(found)
+    classes = np.asarray(fitted)
     return tuple(classes.tolist()) if classes.ndim == 1 and classes.size else None
 
 

@@ -12,9 +12,13 @@ from anharmonic._core.frames import as_table
 from anharmonic._core.protocols import Array
 from anharmonic.errors import PointsError, RemoteError, SettingsError
 
-__all__ = ["decode", "encode"]
+__all__ = ["Json", "decode", "encode"]
 
 Json = dict[str, Any]
+"""An object of JSON: a tensor, a request or a response."""
+
+Values = NDArray[Any]
+"""Numbers or text, in whatever type a server takes or gives."""
 
 FLOATS: Final[Mapping[str, type]] = {
     "FP64": np.float64,
@@ -33,7 +37,7 @@ OF_COLUMNS: Final[Mapping[str, str]] = {"b": "BOOL", "i": "INT64", "u": "UINT64"
 
 
 def encode(points: Array, inputs: Sequence[Json], output: str) -> Json:
-    """A request for points: an array as one tensor, a DataFrame as one tensor a column.
+    """A request for points: an array as one tensor, a DataFrame as one tensor per column.
 
     `inputs` is what the server says it takes, possibly nothing; `output` names one output.
 
@@ -43,12 +47,12 @@ def encode(points: Array, inputs: Sequence[Json], output: str) -> Json:
     frame = as_table(points)
     request: Json = {"outputs": [{"name": output}]} if output else {}
     if frame is not None and (len(inputs) != 1 or len(frame.columns) == 1):
-        known = {each.get("name"): str(each.get("datatype")) for each in inputs}
+        declared = {wanted.get("name"): str(wanted.get("datatype")) for wanted in inputs}
         columns = {name: frame[name].to_numpy().reshape(-1, 1) for name in frame.columns}
-        tensors = [_tensor(name, known.get(name), column) for name, column in columns.items()]
+        tensors = [_tensor(name, declared.get(name), column) for name, column in columns.items()]
         return {**request, "inputs": tensors, "parameters": {"content_type": "pd"}}
     if len(inputs) > 1:
-        names = ", ".join(str(each.get("name")) for each in inputs)
+        names = ", ".join(str(wanted.get("name")) for wanted in inputs)
         raise PointsError(
             f"The server takes {len(inputs)} inputs ({names}): pass points as a DataFrame with a "
             "column for each."
@@ -58,16 +62,17 @@ def encode(points: Array, inputs: Sequence[Json], output: str) -> Json:
     return {**request, "inputs": [_tensor(name, datatype, np.asarray(points))]}
 
 
-def _tensor(name: str, declared: str | None, values: NDArray[Any]) -> Json:
+def _tensor(name: str, declared: str | None, values: Values) -> Json:
     datatype = OF_COLUMNS.get(values.dtype.kind, "BYTES")
     if declared in DATATYPES:
         datatype = str(declared)
     tensor: Json = {"name": name, "shape": list(values.shape), "datatype": datatype}
     if datatype == "BYTES":
+        # NaN, which is not equal to itself, is a missing text.
         data = [None if item is None or item != item else str(item) for item in values.flat]
         return {**tensor, "data": data, "parameters": {"content_type": "str"}}
     try:
-        numbers: NDArray[Any] = values.astype(DATATYPES[datatype])
+        numbers: Values = values.astype(DATATYPES[datatype])
     except (ValueError, TypeError) as error:
         raise PointsError(
             f"The server's input {name!r} is {datatype} and the points do not convert to that "
@@ -81,7 +86,7 @@ def _tensor(name: str, declared: str | None, values: NDArray[Any]) -> Json:
     return {**tensor, "data": numbers.ravel().tolist()}
 
 
-def decode(answer: Any, rows: int, output: str, labels: bool) -> NDArray[Any]:
+def decode(answer: object, rows: int, output: str, labels: bool) -> Values:
     """The output to measure from a response, (rows, …): scores before labels.
 
     `labels` says whether labels will do; `output` names the one output to take.
@@ -91,7 +96,7 @@ def decode(answer: Any, rows: int, output: str, labels: bool) -> NDArray[Any]:
         raise RemoteError(
             "the answer has no outputs: check that the address is a v2 inference endpoint."
         )
-    tensor = _picked([each for each in outputs if isinstance(each, dict)], output)
+    tensor = _chosen_output([tensor for tensor in outputs if isinstance(tensor, dict)], output)
     datatype = str(tensor.get("datatype"))
     if datatype not in FLOATS and not labels:
         raise SettingsError(
@@ -102,21 +107,22 @@ def decode(answer: Any, rows: int, output: str, labels: bool) -> NDArray[Any]:
     return _array(tensor, datatype, rows)
 
 
-def _picked(outputs: Sequence[Json], name: str) -> Json:
-    names = ", ".join(str(each.get("name")) for each in outputs)
+def _chosen_output(outputs: Sequence[Json], name: str) -> Json:
+    """The output of that name; without one a matrix of floats, else floats, else the first."""
+    names = ", ".join(str(tensor.get("name")) for tensor in outputs)
     if name:
-        outputs = [each for each in outputs if each.get("name") == name]
+        outputs = [tensor for tensor in outputs if tensor.get("name") == name]
     if not outputs:
         raise RemoteError(f"no output {name!r} in the answer: it has {names or 'none'}.")
-    floats = [each for each in outputs if each.get("datatype") in FLOATS]
-    matrices = [each for each in floats if len(each.get("shape") or ()) > 1]
+    floats = [tensor for tensor in outputs if tensor.get("datatype") in FLOATS]
+    matrices = [tensor for tensor in floats if len(tensor.get("shape") or ()) > 1]
     return [*matrices, *floats, *outputs][0]
 
 
-def _array(tensor: Json, datatype: str, rows: int) -> NDArray[Any]:
+def _array(tensor: Json, datatype: str, rows: int) -> Values:
     shape = tensor.get("shape")
     try:
-        flat: NDArray[Any] = np.asarray(tensor["data"], dtype=DATATYPES[datatype])
+        flat: Values = np.asarray(tensor["data"], dtype=DATATYPES[datatype])
         array = flat.reshape([int(size) for size in shape or ()])
     except (KeyError, TypeError, ValueError) as error:
         raise RemoteError(

@@ -8,31 +8,33 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from array_api_compat import is_torch_array
 
+from anharmonic._core.extras import needs
 from anharmonic._core.protocols import Array
-from anharmonic.errors import DeviceFull, MissingExtra, NotAModel, OutputError, first_line
-from anharmonic.models.answers import Answers, scored
+from anharmonic.errors import DeviceFull, NotAModel, OutputError, first_line
+from anharmonic.models.outputs_offered import ModelOutputs, raw_outputs
 
-__all__ = ["Forward", "evaluating", "placed_on", "scores_in", "torch_answers"]
+__all__ = ["Forward", "evaluating", "placed_on", "scores_in", "torch_outputs"]
 
-Module = Any
+if TYPE_CHECKING:
+    import torch
+    from torch.nn import Module
 
 
-def torch_answers(module: Module) -> Answers:
+def torch_outputs(module: object) -> ModelOutputs:
     """A module's outputs as a detached tensor; asked for probabilities, taken as logits."""
-    try:
-        import torch
-    except ImportError as error:
-        raise MissingExtra("torch", "torch") from error
+    needs("torch", "torch")
+    import torch
+
     if not isinstance(module, torch.nn.Module):
         raise NotAModel(
             f"A {type(module).__name__} is no model: pass a torch.nn.Module or a function."
         )
-    if any(held.dtype == torch.bfloat16 for held in module.parameters()):
+    if any(weights.dtype == torch.bfloat16 for weights in module.parameters()):
         warnings.warn(
             "a network in bfloat16 rounds its answers to three digits, up to two fifths of "
             "gamma: measure it in float32, or in float16 with images.classifier(…, "
@@ -41,7 +43,9 @@ def torch_answers(module: Module) -> Answers:
         )
     classes = getattr(module, "classes", None)
     named = tuple(classes) if isinstance(classes, tuple | list) else None
-    return Answers(type(module).__name__, scored(Forward(module)), named, where=Place(module))
+    return ModelOutputs(
+        type(module).__name__, raw_outputs(Forward(module)), named, place=Place(module)
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +66,7 @@ class Place:
         return placed.numpy() if shared and placed.element_size() >= 4 else placed
 
 
-def placed_on(points: Array, module: Module) -> Any:
+def placed_on(points: Array, module: Module) -> torch.Tensor:
     """Points as a tensor where the module can use it."""
     import torch
 
@@ -71,11 +75,12 @@ def placed_on(points: Array, module: Module) -> Any:
         array = array if array.dtype.kind == "f" else array.astype(np.float64)
         # An array that must not be written to is copied, so that it stays untouched.
         points = torch.from_numpy(array) if array.flags.writeable else torch.tensor(array)
-    for held in chain(module.parameters(), module.buffers()):
-        if held.is_floating_point():
-            wanted = getattr(module, "points_dtype", held.dtype)
-            return points.to(device=held.device, dtype=wanted)
-    return points
+    tensor: torch.Tensor = points
+    for weights in chain(module.parameters(), module.buffers()):
+        if weights.is_floating_point():
+            wanted = getattr(module, "points_dtype", weights.dtype)
+            return tensor.to(device=weights.device, dtype=wanted)
+    return tensor
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,16 +101,16 @@ class Forward:
                 answer = scores_in(self.module(placed_on(points, self.module)))
                 return answer if self.tracked else answer.detach()
             except torch.cuda.OutOfMemoryError as problem:
-                full = first_line(problem)
-        # Out of the handler nothing of the failed call is held any more, so it can be given back.
+                reason = first_line(problem)
+        # Out of the handler no frame of the failed call holds tensors, so memory can be freed.
         torch.cuda.empty_cache()
         raise DeviceFull(
-            f"{len(points):,} rows are too many for the device ({full}): ask with a smaller "
+            f"{len(points):,} rows are too many for the device ({reason}): ask with a smaller "
             "batch_size="
         )
 
 
-def scores_in(answer: Any) -> Array:
+def scores_in(answer: object) -> Array:
     """The tensor of scores in what a module returned."""
     if is_torch_array(answer):
         return answer

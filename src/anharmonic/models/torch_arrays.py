@@ -5,13 +5,15 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from anharmonic.errors import MissingExtra
+from anharmonic._core.extras import needs
+from anharmonic._core.protocols import Array
 
 if TYPE_CHECKING:
+    from scipy.sparse import spmatrix
     from torch import Tensor
 
 __all__ = ["accelerated", "full_precision", "placed", "sparse"]
@@ -19,14 +21,13 @@ __all__ = ["accelerated", "full_precision", "placed", "sparse"]
 
 def accelerated() -> str:
     """The device to compute on: a GPU where torch sees one, else the CPU."""
-    try:
-        import torch
-    except ImportError as problem:
-        raise MissingExtra("torch", "torch") from problem
+    needs("torch", "torch")
+    import torch
+
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 
-def placed(array: Any, device: str) -> Tensor:
+def placed(array: Array, device: str) -> Tensor:
     """An array's copy on a device.
 
     >>> placed(np.arange(3.0), "cpu").sum().item()
@@ -37,13 +38,13 @@ def placed(array: Any, device: str) -> Tensor:
     return torch.from_numpy(np.ascontiguousarray(array)).to(device)
 
 
-def sparse(matrix: Any, device: str) -> Tensor:
+def sparse(matrix: spmatrix, device: str) -> Tensor:
     """A scipy sparse matrix as a CSR tensor on a device."""
     import torch
 
     rows = matrix.tocsr()
     starts, columns, values = (
-        placed(each, device) for each in (rows.indptr, rows.indices, rows.data)
+        placed(part, device) for part in (rows.indptr, rows.indices, rows.data)
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # "in beta state"

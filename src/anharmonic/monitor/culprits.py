@@ -12,6 +12,7 @@ from anharmonic._core import tables
 from anharmonic._core.estimate import Estimate
 from anharmonic._core.protocols import Array, Floats, Integers
 from anharmonic._core.randomness import generator
+from anharmonic._core.reductions import is_additive
 from anharmonic._core.statistics import Moments
 from anharmonic._core.streams import Stream
 from anharmonic.measures.explain import contributions
@@ -144,9 +145,8 @@ def usual_shares(
 
 
 def _explainable(scorer: Scorer) -> bool:
-    """Whether gamma is a sum over features: a reduction that is a function or an angle is not."""
-    additive = not callable(scorer.reduction) and scorer.reduction != "angle"
-    return additive and len(scorer.columns) <= MOST_FEATURES
+    """Whether gamma is a sum over few features."""
+    return is_additive(scorer.reduction) and len(scorer.columns) <= MOST_FEATURES
 
 
 def _feature_shares(

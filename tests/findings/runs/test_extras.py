@@ -26,7 +26,8 @@ def named_in(file):
             for found in NAMED.findall(node.value):
                 yield from found.split(",")
         called = isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
-        if called and node.func.id == "MissingExtra" and isinstance(node.args[1], ast.Constant):
+        naming = called and node.func.id in ("MissingExtra", "needs")
+        if naming and isinstance(node.args[1], ast.Constant):
             yield node.args[1].value
         if called and node.func.id == "filled":
             yield from (each.value.value for each in node.keywords if each.arg == "extra")

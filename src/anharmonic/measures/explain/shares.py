@@ -18,7 +18,7 @@ import numpy as np
 from anharmonic import balls
 from anharmonic._core import tables
 from anharmonic._core.protocols import Floats, Integers
-from anharmonic._core.reductions import Reduction, chosen_reduction, picked
+from anharmonic._core.reductions import Reduction, chosen_reduction, is_additive, picked
 from anharmonic.errors import SettingsError
 from anharmonic.measures.setup.batching import answers
 from anharmonic.measures.setup.settling import SetupArguments, settle, takes_setup
@@ -218,8 +218,8 @@ def titled(name: str) -> str:
 
 def _shareable(reduction: Reduction) -> Reduction:
     """Refuse what is no sum over features."""
-    if callable(reduction) or reduction == "angle":
-        what = "an angle" if reduction == "angle" else "a function of the deviations"
+    if not is_additive(reduction):
+        what = "a function of the deviations" if callable(reduction) else "an angle"
         raise SettingsError(
             f'{what} does not fall into a share for each feature: explain with reduction="norm", '
             '"predicted" or a column\'s number'
