@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from anharmonic.measures.spectral.graph import Graph
-from anharmonic.measures.spectral.solution import Plan, Side, solved
+from anharmonic.measures.spectral.solution import Plan, Side, solve
 
 
 def path(size):
@@ -33,4 +33,4 @@ def random_graph(random, size, extra):
 def score(inputs, outputs, rank=1, components="join"):
     nowhere = np.zeros((inputs.size, 1))
     plan = Plan(1, rank, components, "auto", 0)
-    return solved(Side(nowhere, inputs, "own", 1.0), Side(nowhere, outputs, "own", 1.0), plan)
+    return solve(Side(nowhere, inputs, "own", 1.0), Side(nowhere, outputs, "own", 1.0), plan)

@@ -11,14 +11,14 @@ from scipy.linalg import eigh
 from anharmonic.errors import Disconnected, NotConverged
 from anharmonic.measures.spectral.distances import geodesic, resistance
 from anharmonic.measures.spectral.graph import Graph
-from anharmonic.measures.spectral.lobpcg import Climb
+from anharmonic.measures.spectral.lobpcg import RitzPairs
 from anharmonic.measures.spectral.spectrum import (
     _dense,
     _iterative,
     _overlooked,
-    _posed,
-    climb,
+    _problem,
     leading,
+    solve_problem,
 )
 from tests.spade.graphs import complete, cycle, path, random_graph, score
 
@@ -117,12 +117,12 @@ def test_a_smaller_eigenvalue_does_not_pass_for_the_largest():
     random = np.random.default_rng(4)
     inputs, outputs = (random_graph(random, 400, more).laplacian for more in (900, 500))
     exact = _dense(inputs, outputs, 399)
-    problem = _posed(inputs, outputs, 4, 0, None)
+    problem = _problem(inputs, outputs, 4, 0, None)
     order = np.argsort(problem.back(np.arange(400)))
     vectors = exact.vectors[order]
-    lower = Climb(exact.values[2:4], vectors[:, 2:4], np.zeros(2))
+    lower = RitzPairs(exact.values[2:4], vectors[:, 2:4], np.zeros(2))
     assert _overlooked(problem, lower, 2, 0) is not None
-    top = Climb(exact.values[:2], vectors[:, :2], np.zeros(2))
+    top = RitzPairs(exact.values[:2], vectors[:, :2], np.zeros(2))
     assert _overlooked(problem, top, 2, 0) is None
 
 
@@ -130,10 +130,10 @@ def test_what_was_overlooked_is_taken_up():
     random = np.random.default_rng(6)
     inputs, outputs = (random_graph(random, 500, more).laplacian for more in (900, 500))
     exact = _dense(inputs, outputs, 499)
-    problem = _posed(inputs, outputs, 4, 0, None)
+    problem = _problem(inputs, outputs, 4, 0, None)
     order = np.argsort(problem.back(np.arange(500)))
     blind = problem._replace(start=exact.vectors[order][:, 5:9])  # eigenvectors: no way up
-    np.testing.assert_allclose(climb(blind, 2, 0).values, exact.values[:2], rtol=1e-8)
+    np.testing.assert_allclose(solve_problem(blind, 2, 0).values, exact.values[:2], rtol=1e-8)
 
 
 def test_resistances_of_large_graphs_agree_with_the_inverse():

@@ -7,8 +7,8 @@ import pytest
 
 from anharmonic.errors import PointsError, SettingsError
 from anharmonic.measures.spectral import clusters, products
-from anharmonic.measures.spectral.graph import Graph, graph_of, joined
-from anharmonic.measures.spectral.search import SEARCHES, chosen, neighbours, recall
+from anharmonic.measures.spectral.graph import Graph, graph_of, join_components
+from anharmonic.measures.spectral.search import SEARCHES, choose_search, neighbours, recall
 
 RANDOM = np.random.default_rng(0)
 
@@ -138,12 +138,12 @@ def test_unknown_searches_are_named():
 
 
 def test_the_automatic_search_depends_on_size_alone():
-    assert chosen(np.empty((10**6, 3)), "auto") == "tree"
-    assert chosen(np.empty((10_000, 784)), "auto") == "exact"
-    assert chosen(np.broadcast_to(0.0, (70_000, 784)), "auto") == "filtered"
-    assert chosen(np.broadcast_to(0.0, (10**6, 64)), "auto") == "hnsw"
-    assert chosen(np.broadcast_to(0.0, (70_000, 784)), "fast") == "clusters"
-    assert chosen(np.broadcast_to(0.0, (70_000, 10)), "fast") == "tree"
+    assert choose_search(np.empty((10**6, 3)), "auto") == "tree"
+    assert choose_search(np.empty((10_000, 784)), "auto") == "exact"
+    assert choose_search(np.broadcast_to(0.0, (70_000, 784)), "auto") == "filtered"
+    assert choose_search(np.broadcast_to(0.0, (10**6, 64)), "auto") == "hnsw"
+    assert choose_search(np.broadcast_to(0.0, (70_000, 784)), "fast") == "clusters"
+    assert choose_search(np.broadcast_to(0.0, (70_000, 10)), "fast") == "tree"
 
 
 def test_a_graph_is_the_union_of_both_directions():
@@ -160,7 +160,7 @@ def test_components_are_joined_by_their_nearest_pairs(dimension):
     points[:, 0] = places
     graph = graph_of(neighbours(points, 1))
     assert graph.count == 3
-    whole, added = joined(graph, points)
+    whole, added = join_components(graph, points)
     assert (whole.count, added) == (1, 2)
     assert set(map(tuple, whole.edges.tolist())) - set(map(tuple, graph.edges.tolist())) == {
         (1, 2),
@@ -172,7 +172,7 @@ def test_many_components_need_one_edge_less_than_they_are():
     points = np.repeat(RANDOM.normal(size=(90, 2)) * 1e3, 3, axis=0)
     points += RANDOM.normal(size=points.shape)
     graph = graph_of(neighbours(points, 2))
-    whole, added = joined(graph, points)
+    whole, added = join_components(graph, points)
     assert graph.count > 64
     assert (whole.count, added) == (1, graph.count - 1)
 

@@ -9,7 +9,7 @@ import pytest
 
 import anharmonic as ah
 from anharmonic.measures.clever import State
-from anharmonic.measures.clever.ascending import ascended, furthest
+from anharmonic.measures.clever.ascending import ascend, furthest
 from benchmarks.clever_coverage import covered
 
 
@@ -36,7 +36,7 @@ def test_a_climb_finds_the_steepest_point_of_a_ball_of_any_norm(norm: float) -> 
     dual = {1: np.inf, 2: 2, np.inf: 1}[norm]
     largest = np.linalg.norm(slope + np.array([3.0, 0, 0, 0]), ord=dual)
     begun = np.array([[0.1, 0.2, 0.1, 0.0], [-0.1, 0.0, 0.2, 0.1]])
-    found = ascended(lambda x: slope + x @ bend, lambda x: x, begun, norm, 16)
+    found = ascend(lambda x: slope + x @ bend, lambda x: x, begun, norm, 16)
     assert found.steepest.max() == pytest.approx(largest, rel=1e-6)
     ends = furthest(np.random.default_rng(0).normal(size=(5, 4)), norm)
     np.testing.assert_allclose(np.linalg.norm(ends, ord=norm, axis=1), 1.0)

@@ -2,72 +2,83 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from anharmonic._core.margins import of_classes
-from anharmonic._core.protocols import Floats, Integers
+from anharmonic._core.protocols import Array, Floats, Integers
 from anharmonic.measures.clever.ascending import Ascent
 from anharmonic.measures.clever.result import CLEVER, CleverSettings
 from anharmonic.measures.clever.slopes import ClassPairs
 from anharmonic.measures.clever.weibull import Ends, State, fit_reverse_weibull
 from anharmonic.scores import Scores
 
-__all__ = ["Seen", "bound_rows"]
+__all__ = ["SampledSlopes", "bound_rows"]
+
+Flags = NDArray[np.bool_]
 
 MASKED_PROBABILITY = 100.0
 """Probabilities whose slopes would need so many radii to change the decision are saturated."""
 
 
-class Seen(NamedTuple):
-    """What was seen around some rows.
+class SampledSlopes(NamedTuple):
+    """The slopes that were met around some rows.
 
-    `centres` (rows, classes): answers at the points. `maxima` (rows, targets, blocks): slopes.
-    `ascent`: climbs from them, and `jumps`: whether outputs jump instead, (rows, targets).
+    `centres` (rows, classes) are outputs at the points, `maxima` (rows, targets, blocks) the
+    largest slope of each block, `ascent` what gradient ascents from them met, and `jumps` whether
+    outputs jump instead, (rows, targets).
     """
 
     centres: Floats
     pairs: ClassPairs
     maxima: Floats
     ascent: Ascent
-    jumps: Any
+    jumps: Flags
 
 
 def bound_rows(
-    seen: Seen, rows: Integers, many: int, queries: int, settings: CleverSettings
+    sampled: SampledSlopes, rows: Integers, points: int, queries: int, settings: CleverSettings
 ) -> Scores:
-    """Bounds for these rows of `many`."""
-    centres, pairs, maxima = seen.centres, seen.pairs, seen.maxima
+    """Bounds for these rows of so many points, NaN for the others."""
+    centres, pairs, maxima = sampled.centres, sampled.pairs, sampled.maxima
+    # All below is (rows, targets) until the smallest over the targets is taken.
     shape = pairs.targets.shape
     real = pairs.targets >= 0
     flat = maxima.max(axis=2) == 0
-    ends = _climbed(_ends(maxima, real & ~flat), seen.ascent)
+    ends = _raised_to_ascent(_fit_where(maxima, real & ~flat), sampled.ascent)
     rivals = np.take_along_axis(centres, np.where(real, pairs.targets, 0), axis=1)
     margins = np.where(real, of_classes(centres, pairs.classes)[:, None] - rivals, np.nan)
     slopes = ends.values.reshape(shape)
+    # Weng et al. (2018): the margin over the largest slope in the ball; the error is the slope's,
+    # by the delta method.
     with np.errstate(divide="ignore", invalid="ignore"):
         distances = margins / slopes
         errors = distances * ends.errors.reshape(shape) / slopes
     states = ends.states.reshape(shape)
-    reach = settings.radius
-    hidden = real & (flat | seen.jumps)
+    radius = settings.radius
+    # Without a slope there is no bound: flat, jumping, or saturated.
+    hidden = real & (flat | sampled.jumps)
     if settings.kind == "probability":
-        hidden |= real & (distances > MASKED_PROBABILITY * reach)
+        hidden |= real & (distances > MASKED_PROBABILITY * radius)
     states = np.where(hidden, int(State.masked), np.where(real, states, int(State.none)))
-    states = np.where(real & seen.jumps, int(State.jumps), states)
-    met = np.where(hidden, np.nan, np.fmax(maxima.max(axis=2), seen.ascent.steepest))
-    limit = np.where(hidden | ~real, np.nan, np.minimum(distances, reach))
-    best = np.where(np.isfinite(limit), limit, np.inf).argmin(axis=1)
-    each = np.arange(len(rows))
-    values = np.where(hidden.any(axis=1), np.nan, limit[each, best])
+    states = np.where(real & sampled.jumps, int(State.jumps), states)
+    met = np.where(hidden, np.nan, np.fmax(maxima.max(axis=2), sampled.ascent.steepest))
+    # Slopes beyond the radius were not looked at, so that no bound is above it.
+    limit = np.where(hidden | ~real, np.nan, np.minimum(distances, radius))
+    # An attack takes the nearest target: (rows, targets) to (rows,).
+    nearest = np.where(np.isfinite(limit), limit, np.inf).argmin(axis=1)
+    every = np.arange(len(rows))
+    values = np.where(hidden.any(axis=1), np.nan, limit[every, nearest])
     value_errors = np.where(
-        values < reach, errors[each, best], np.where(values >= reach, 0.0, np.nan)
+        values < radius, errors[every, nearest], np.where(values >= radius, 0.0, np.nan)
     )
 
-    def everywhere(found: Any, missing: Any = np.nan) -> Any:
-        whole = np.full((many, *found.shape[1:]), missing, dtype=found.dtype)
-        whole[rows] = found
+    def everywhere(array: Array, missing: float = np.nan) -> Array:
+        # From the rows that were measured to all points.
+        whole = np.full((points, *array.shape[1:]), missing, dtype=array.dtype)
+        whole[rows] = array
         return whole
 
     values = everywhere(values)
@@ -92,17 +103,18 @@ def bound_rows(
     )
 
 
-def _climbed(ends: Ends, ascent: Ascent) -> Ends:
-    """Ends of laws raised to what climbs from the samples reached, and may still reach.
+def _raised_to_ascent(ends: Ends, ascent: Ascent) -> Ends:
+    """Ends of fits raised to what ascents from the samples reached, and may still reach.
 
-    A slope that was met is no estimate, so an end below it is wrong; the law's error stays. Climbs
-    that ended apart tell of several peaks, of which there may be a higher one.
+    A slope that was met is no estimate, so an end below it is wrong; the fit's error stays. Ascents
+    that ended at different slopes met several local maxima, of which there may be a higher one.
     """
-    steepest, rest, apart = (each.reshape(-1) for each in ascent)
+    steepest, rest, apart = (values.reshape(-1) for values in ascent)
     top = steepest + rest
     above = top > ends.values
     return Ends(
         np.where(above, top, ends.values),
+        # Three errors in quadrature: the fit's, the ascent's, and that of a missed local maximum.
         np.where(above, np.hypot(ends.errors, np.hypot(rest, apart / 2)), ends.errors),
         ends.shapes,
         ends.agreement,
@@ -110,22 +122,23 @@ def _climbed(ends: Ends, ascent: Ascent) -> Ends:
     )
 
 
-def _ends(maxima: Floats, wanted: Any) -> Ends:
-    """Fits where they are wanted (rows, targets); targets of a row share its samples."""
+def _fit_where(maxima: Floats, wanted: Flags) -> Ends:
+    """Fits where they are wanted, (rows, targets), as arrays (rows · targets,), NaN elsewhere."""
+    # Targets of a row share its samples, so that all of them together count once.
     weights = wanted / np.maximum(wanted.sum(axis=1, keepdims=True), 1)
-    found = fit_reverse_weibull(maxima[wanted], weights[wanted]) if wanted.any() else None
-    flat = wanted.reshape(-1)
+    fits = fit_reverse_weibull(maxima[wanted], weights[wanted]) if wanted.any() else None
+    flags = wanted.reshape(-1)
 
-    def spread(values: Any, missing: Any) -> Any:
-        whole = np.full(flat.shape, missing)
+    def spread(values: Array, missing: float) -> Array:
+        whole = np.full(flags.shape, missing)
         if values is not None:
-            whole[flat] = values
+            whole[flags] = values
         return whole
 
     return Ends(
-        spread(found and found.values, np.nan),
-        spread(found and found.errors, np.nan),
-        spread(found and found.shapes, np.nan),
-        spread(found and found.agreement, np.nan),
-        spread(found and found.states, int(State.none)),
+        spread(fits and fits.values, np.nan),
+        spread(fits and fits.errors, np.nan),
+        spread(fits and fits.shapes, np.nan),
+        spread(fits and fits.agreement, np.nan),
+        spread(fits and fits.states, int(State.none)),
     )

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Literal, Unpack
+from typing import Literal, Unpack
 
 import numpy as np
 
 from anharmonic._core.margins import by_class, labels_of
 from anharmonic._core.progress import Progress, shown
-from anharmonic._core.protocols import Floats, Integers
+from anharmonic._core.protocols import Array, Floats, Integers
 from anharmonic.errors import SettingsError
-from anharmonic.measures.clever.bounds import Seen, bound_rows
+from anharmonic.measures.clever.bounds import SampledSlopes, bound_rows
 from anharmonic.measures.clever.pool import Pool
 from anharmonic.measures.clever.result import CleverSettings
 from anharmonic.measures.clever.sampling import norm_of, typical_radius
@@ -24,6 +24,9 @@ from anharmonic.measures.setup.sphere import rows_on_device
 from anharmonic.scores import Scores
 
 __all__ = ["clever"]
+
+BATCH = 4096
+"""Points whose own outputs are asked for at once."""
 
 
 @takes_setup
@@ -44,50 +47,73 @@ def clever(
     """CLEVER: an estimated lower bound on the distance of any attack, at every point.
 
     The margin between the predicted class and a target, over the largest slope of that margin
-    within `radius`. The largest is where a law ends that is fitted to maxima of `blocks` blocks of
-    `block_size` fresh samples each, shared by all targets, or the steepest slope that was met on a
-    climb from those samples, if that is larger. A bound is never above the radius.
+    within `radius`. The largest is the end of a reverse Weibull law fitted to the maxima of blocks
+    of fresh samples, shared by all targets, or the steepest slope that gradient ascent from those
+    samples met, if that is larger. A bound is never above the radius.
 
-    - `norm`: of the attack: 1, 2 or inf. `radius`: in scaled units; "auto" is the median
-      nearest-neighbour distance, for other norms the ball whose points lie as far out.
-    - `targets`: "all" other classes (the bound is the smallest: untargeted), "top2" (the
-      runner-up alone) or class numbers.
-    - `gradients`: "torch", "differences" (central, two queries per feature, any model), or
-      "auto", the first that is there.
-    - `guide`: `spade` scores, or numbers, larger for points to measure first; `count` stops
-      after so many. The rest hold NaN.
-    - `output`, `scale`, `reference`, `moving`, `bounds` as in `gamma`. Ask for logits: saturated
-      probabilities have no slope.
-    - `progress`: True shows a bar; a function is called with samples taken and samples in all.
+    Parameters
+    ----------
+    model
+        Anything `as_model` takes.
+    points
+        Rows, a DataFrame or a `regions.Region`.
+    norm : 1, 2 or inf
+        Of the attack.
+    radius : float or "auto"
+        In scaled units; "auto" is the median nearest-neighbour distance, for other norms than 2
+        the ball whose points lie as far out.
+    targets : "all", "top2" or class numbers
+        All other classes (the bound is the smallest: untargeted), the runner-up alone, or these.
+    blocks, block_size
+        Blocks per point, and fresh samples per block.
+    gradients : "auto", "torch" or "differences"
+        The model's own; central differences, two queries per feature, of any model; or the first
+        of the two that is there.
+    guide
+        `spade` scores, or numbers, larger for points to measure first.
+    count
+        Stop after so many points. The rest hold NaN.
+    output
+        As in `gamma`. Ask for logits: saturated probabilities have no slope.
+    scale, reference, moving, bounds, batch_size, seed
+        As in `gamma`.
+    progress
+        True shows a bar; a function is called with samples taken and samples in all.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> weights = np.array([[3.0, 4.0], [0.0, 0.0]])
     >>> scores = clever(lambda x: x @ weights.T, [[1.0, 0.5]], radius=2.0, scale=None)
     >>> scores.values.round(6).tolist()  # margin 5 over slope 5
     [1.0]
 
-    Reference: Weng et al., Evaluating the Robustness of Neural Networks, ICLR 2018.
+    References
+    ----------
+    Weng et al., Evaluating the Robustness of Neural Networks, ICLR 2018.
     """
-    size = norm_of(norm)
+    order = norm_of(norm)
     for name, number in {"blocks": blocks - 9, "block_size": block_size}.items():
         if number < 1:
             raise SettingsError(f"{name} is too small to fit a law to: leave it out")
     settled = settle(model, points, **setup)
     if setup.get("radius", "auto") == "auto":
-        radius = typical_radius(size, settled.radius, settled.region.dimension)
+        radius = typical_radius(order, settled.radius, settled.region.dimension)
         settled = replace(settled, radius=radius)
     caller, units = settled.caller, settled.units
-    chosen = _order(guide, len(settled.region), count)
+    chosen = _rows_to_measure(guide, len(settled.region), count)
     centres = by_class(
-        np.concatenate([answers(caller, at, rows)[:, 0] for at, rows in _centres(caller, chosen)]),
+        np.concatenate(
+            [answers(caller, batch, rows)[:, 0] for batch, rows in _batches(caller, chosen)]
+        ),
         settled.model.kind,
     )
     pairs = _class_pairs(centres, targets)
-    slopes = slopes_of(caller, units, size, settled.radius, gradients, setup.get("batch_size"))
+    slopes = slopes_of(caller, units, order, settled.radius, gradients, setup.get("batch_size"))
     pool = Pool(
         caller,
         slopes,
-        size,
+        order,
         settled.radius * units,
         settled.limits,
         blocks,
@@ -95,63 +121,67 @@ def clever(
         settled.seed,
     )
     with shown(progress) as tell:
-        found = pool.maxima(chosen, pairs, tell)
-    sloping = (pairs.targets >= 0) & (found.slopes.max(axis=2) > 0)
-    jumps = pool.jumps(chosen, pairs, found, sloping)
-    bent = sloping & ~jumps & ~level(found.slopes)
-    ascent = pool.ascent(chosen, pairs, found, bent)
-    climbs = int(bent.sum()) * pool.gradients_per_ascent()
+        maxima = pool.maxima(chosen, pairs, tell)
+    # Which fits have a slope at all, and which one that varies: (rows, targets).
+    sloping = (pairs.targets >= 0) & (maxima.slopes.max(axis=2) > 0)
+    jumps = pool.jumps(chosen, pairs, maxima, sloping)
+    varying = sloping & ~jumps & ~level(maxima.slopes)
+    ascent = pool.ascent(chosen, pairs, maxima, varying)
+    ascent_gradients = int(varying.sum()) * pool.gradients_per_ascent()
     settings = settled.describe(
         CleverSettings,
-        norm="inf" if size == np.inf else int(size),
+        norm="inf" if order == np.inf else int(order),
         targets=targets if isinstance(targets, str) else list(targets),
         blocks=blocks,
         block_size=block_size,
-        gradients=len(chosen) * blocks * block_size * pairs.targets.shape[1] + climbs,
+        gradients=len(chosen) * blocks * block_size * pairs.targets.shape[1] + ascent_gradients,
         slopes=type(slopes).__name__.lower(),
         guided=guide is not None,
     )
-    looked_at = len(chosen) * blocks * block_size + climbs + pool.points_judged(sloping)
-    queries = len(chosen) + looked_at * slopes.queries_a_point
-    seen = Seen(centres, pairs, found.slopes, ascent, jumps)
-    return bound_rows(seen, chosen, len(settled.region), queries, settings)
+    samples = len(chosen) * blocks * block_size
+    gradient_points = samples + ascent_gradients + pool.points_judged(sloping)
+    queries = len(chosen) + gradient_points * slopes.queries_per_point
+    sampled = SampledSlopes(centres, pairs, maxima.slopes, ascent, jumps)
+    return bound_rows(sampled, chosen, len(settled.region), queries, settings)
 
 
-def _order(guide: Any, many: int, count: int | None) -> Integers:
-    """Rows in the order they are measured in."""
+def _rows_to_measure(guide: object, points: int, count: int | None) -> Integers:
+    """Row numbers in the order they are measured in."""
     if count is not None and count < 1:
         raise SettingsError(f"count must be at least 1, got {count}")
     if guide is None:
-        return np.arange(many)[:count]
+        return np.arange(points)[:count]
     values = np.asarray(getattr(guide, "values", guide), dtype=np.float64)
-    if values.shape != (many,):
+    if values.shape != (points,):
         raise SettingsError(
-            f"the guide has shape {values.shape} for {many} points: give one number for each"
+            f"the guide has shape {values.shape} for {points} points: give one number for each"
         )
-    known = np.where(np.isfinite(values), values, -np.inf)
-    return np.argsort(-known, kind="stable")[:count].astype(np.int64)
+    # Points that the guide has no number for come last.
+    ranked = np.where(np.isfinite(values), values, -np.inf)
+    return np.argsort(-ranked, kind="stable")[:count].astype(np.int64)
 
 
-def _centres(caller: ModelCaller, rows: Integers) -> Any:
-    for begin in range(0, len(rows), 4096):
-        part = rows[begin : begin + 4096]
+def _batches(caller: ModelCaller, rows: Integers) -> Iterator[tuple[Array, Integers]]:
+    """The points themselves, (batch, 1, n), and their row numbers."""
+    for begin in range(0, len(rows), BATCH):
+        part = rows[begin : begin + BATCH]
         yield rows_on_device(caller, part)[:, None], part
 
 
-def _class_pairs(centres: Floats, targets: Any) -> ClassPairs:
-    """Predicted classes and their rivals."""
+def _class_pairs(centres: Floats, targets: Literal["all", "top2"] | Sequence[int]) -> ClassPairs:
+    """Predicted classes (rows,) and their rivals (rows, targets), -1 for the class itself."""
     classes = labels_of(centres)
-    many = centres.shape[1]
-    every = np.broadcast_to(np.arange(many), centres.shape)
+    count = centres.shape[1]
+    every = np.broadcast_to(np.arange(count), centres.shape)
     if isinstance(targets, str) and targets == "all":
-        rivals = every[every != classes[:, None]].reshape(len(centres), many - 1)
+        rivals = every[every != classes[:, None]].reshape(len(centres), count - 1)
     elif isinstance(targets, str) and targets == "top2":
         rivals = np.argsort(-centres, axis=1, kind="stable")[:, 1:2]
     else:
-        wanted = [] if isinstance(targets, str) else [int(each) for each in targets]
-        if not wanted or not all(0 <= each < many for each in wanted):
+        wanted = [] if isinstance(targets, str) else [int(target) for target in targets]
+        if not wanted or not all(0 <= target < count for target in wanted):
             raise SettingsError(
-                f'targets {targets!r}: give "all", "top2" or numbers of classes below {many}'
+                f'targets {targets!r}: give "all", "top2" or numbers of classes below {count}'
             )
         rivals = np.where(np.array(wanted) == classes[:, None], -1, np.array(wanted))
     return ClassPairs(classes, np.ascontiguousarray(rivals))

@@ -68,27 +68,29 @@ def fits(scores: Scores) -> dict[str, int]:
 
 
 def steepest(scores: Scores) -> Floats:
-    """The largest slopes that were met; files of 0.1.0 do not know them."""
-    found = scores.columns.get("steepest")
-    return np.full_like(scores.columns["slope"], np.nan) if found is None else found
+    """The largest slopes that were met, (points, targets); files of 0.1.0 do not have them."""
+    slopes = scores.columns.get("steepest")
+    return np.full_like(scores.columns["slope"], np.nan) if slopes is None else slopes
 
 
 def _intervals(scores: Scores, level: float) -> tuple[Floats, Floats]:
     """For each point's bound: from the fit below, from slopes that were met above."""
-    reach, radius = half_widths(scores.errors, scores.turns, level), scores.settings.radius
+    widths, radius = half_widths(scores.errors, scores.turns, level), scores.settings.radius
+    # Margin over a slope that was met: no bound can be above it.
     with np.errstate(divide="ignore", invalid="ignore"):
-        met = np.fmin.reduce(scores.outputs / steepest(scores), axis=1)
-    high = np.fmin(np.where(np.isnan(met), scores.values + reach, met), radius)
-    return np.maximum(scores.values - reach, 0.0), np.where(np.isnan(scores.values), np.nan, high)
+        ceiling = np.fmin.reduce(scores.outputs / steepest(scores), axis=1)
+    high = np.fmin(np.where(np.isnan(ceiling), scores.values + widths, ceiling), radius)
+    return np.maximum(scores.values - widths, 0.0), np.where(np.isnan(scores.values), np.nan, high)
 
 
 def _describe(scores: Scores) -> Description:
+    """How many points are unfinished, masked or at the radius, in words and as facts."""
     hidden, beyond = int(masked(scores).sum()), int(capped(scores).sum())
     jumps = int(jumping(scores).sum())
     words = f", {hidden - jumps:,} masked (no gradient)" if hidden > jumps else ""
     words += f", {jumps:,} masked (outputs jump, as trees' do)" if jumps else ""
     words += f", {beyond:,} at the radius or beyond" if beyond else ""
-    # What is masked is finished.
+    # A masked point holds NaN, and is finished all the same.
     unfinished = int(np.isnan(scores.values).sum()) - hidden
     facts = {"masked": hidden, "capped": beyond, "fits": fits(scores)}
     return Description(max(unfinished, 0), words, facts)
@@ -122,6 +124,7 @@ CLEVER = register(
 to it. Columns: `target`, the class, -1 for none; `slope`, the estimated largest slope of each
 margin in the ball; `shape` and `agreement` of its fit, the law's shape and Kolmogorov and
 Smirnov's probability; `state`, how it was found; `steepest`, the largest slope that was met on a
-sample or a climb: no bound is above the margin over it, so intervals end there. A point whose
-gradients vanish, or whose outputs jump, is masked and holds NaN: flat is not the same as robust.
+sample or by gradient ascent: no bound is above the margin over it, so intervals end there. A
+point whose gradients vanish, or whose outputs jump, is masked and holds NaN: flat is not the same
+as robust.
 """

@@ -1,8 +1,6 @@
-"""Points drawn evenly from balls of the three norms, each from its own address."""
+"""Points drawn uniformly from balls of the three norms, each by its row and number alone."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace
@@ -14,12 +12,13 @@ from anharmonic.errors import SettingsError
 __all__ = ["dual_norm", "norm_of", "sample_unit_ball", "typical_radius"]
 
 
-def norm_of(norm: Any) -> float:
+def norm_of(norm: object) -> float:
     """1, 2 or infinity, also as the word "inf"."""
-    known = {1: 1.0, 2: 2.0, np.inf: np.inf, "1": 1.0, "2": 2.0, "inf": np.inf}
-    if norm not in known:
+    norms: dict[object, float] = {1: 1.0, 2: 2.0, np.inf: np.inf}
+    norms |= {"1": 1.0, "2": 2.0, "inf": np.inf}
+    if norm not in norms:
         raise SettingsError(f"norm {norm!r}: a ball is of norm 1, 2 or inf")
-    return known[norm]
+    return norms[norm]
 
 
 def sample_unit_ball(norm: float, draw: Draw, indices: Integers, dimension: int) -> Array:
@@ -35,10 +34,12 @@ def sample_unit_ball(norm: float, draw: Draw, indices: Integers, dimension: int)
     if norm == np.inf:
         return 2 * uniforms(draw, at, dimension) - 1
     if norm == 2:
-        # The last two of n + 2 coordinates of a point on the sphere left out: even in the ball.
+        # Archimedes: the first n of n + 2 coordinates of a point on the sphere are uniform in the
+        # ball.
         away = normals(draw, at, dimension + 2)
         return away[..., :dimension] / xp.sqrt(xp.sum(away**2, axis=-1, keepdims=True))
-    # Of n + 1 spacings of a line all but one are a point under a simplex; signs by the same word.
+    # n of n + 1 spacings, exponentials over their sum, are uniform under the simplex; with random
+    # signs, from the same number, in the cross-polytope.
     even = 2 * uniforms(draw, at, dimension + 1) - 1
     parts = -xp.log(xp.clip(xp.abs(even), min=1e-30))
     signed = xp.sign(even[..., :dimension]) * parts[..., :dimension]
@@ -50,6 +51,7 @@ def dual_norm(gradients: Array, norm: float) -> Array:
     xp = array_namespace(gradients)
     if norm == 2:
         return xp.sqrt(xp.sum(gradients**2, axis=-1))
+    # Hölder: 1 and ∞ are dual to each other.
     sizes = xp.abs(gradients)
     return xp.sum(sizes, axis=-1) if norm == np.inf else xp.max(sizes, axis=-1)
 
@@ -62,6 +64,7 @@ def typical_radius(norm: float, distance: float, dimension: int) -> float:
     """
     if norm == 2:
         return distance
+    # E‖x‖² over the unit balls of the norms 2, ∞ and 1.
     euclidean = dimension / (dimension + 2)
     if norm == np.inf:
         return float(distance * np.sqrt(euclidean / (dimension / 3)))

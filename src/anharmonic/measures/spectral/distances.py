@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 
-from anharmonic._core.protocols import Floats, Integers
+from anharmonic._core.protocols import Array, Floats, Integers
 from anharmonic.errors import Disconnected, NotConverged
 from anharmonic.measures.spectral.graph import Graph
 from anharmonic.measures.spectral.multigrid import multigrid
@@ -16,6 +16,7 @@ from anharmonic.measures.spectral.threads import single_thread
 __all__ = ["geodesic", "resistance"]
 
 SOURCES = 64
+"""Pairs of nodes that are solved for at once."""
 ROUNDS = 500
 TOLERANCE = 1e-6
 """Of the current that is not yet accounted for; the resistance is off by about its square."""
@@ -24,12 +25,15 @@ TOLERANCE = 1e-6
 def resistance(graph: Graph, pairs: Integers, seed: int = 0) -> Floats:
     """Resistance between the nodes of each pair (pairs, 2) when every edge is one ohm.
 
+    d(p, q) = (e_p − e_q)ᵀ L⁺ (e_p − e_q) (Cheng et al., 2021, eq. 5).
+
     >>> triangle = Graph(3, np.array([[0, 1], [0, 2], [1, 2]]))
     >>> resistance(triangle, np.array([[0, 1]])).round(10).tolist()
     [0.6666666667]
     """
     low, high = np.asarray(pairs).T
     if graph.size <= DENSE:
+        # Eq. 5 written out: L⁺_pp + L⁺_qq − 2 L⁺_pq.
         inverse = np.linalg.pinv(graph.laplacian.toarray(), hermitian=True)
         own = np.diag(inverse)
         return _within_parts(graph, low, high, own[low] + own[high] - 2 * inverse[low, high])
@@ -37,44 +41,51 @@ def resistance(graph: Graph, pairs: Integers, seed: int = 0) -> Floats:
         raise Disconnected(
             f"the graph is in {graph.count} parts: take one of them with Graph.among"
         )
-    with single_thread() as each:
-        approximate = multigrid(graph.laplacian, seed)
+    with single_thread() as parallel:
+        precondition = multigrid(graph.laplacian, seed)
         parts = (slice(start, start + SOURCES) for start in range(0, len(low), SOURCES))
-        found = each(lambda part: _between(graph, low[part], high[part], approximate), parts)
-        return np.concatenate([np.empty(0), *found])
+        values = parallel(lambda part: _voltages(graph, low[part], high[part], precondition), parts)
+        return np.concatenate([np.empty(0), *values])
 
 
-def _within_parts(graph: Graph, low: Integers, high: Integers, found: Floats) -> Floats:
-    return np.where(graph.parts[low] == graph.parts[high], found, np.inf)
+def _within_parts(graph: Graph, low: Integers, high: Integers, values: Floats) -> Floats:
+    """The values, infinite between components: no current flows there."""
+    return np.where(graph.parts[low] == graph.parts[high], values, np.inf)
 
 
-def _between(graph: Graph, low: Integers, high: Integers, approximate: Any) -> Floats:
-    """Voltages that a current from one node to the other makes, by conjugate gradients.
+def _voltages(
+    graph: Graph, low: Integers, high: Integers, precondition: Callable[[Array], Array]
+) -> Floats:
+    """Voltages that a current from one node to the other makes, (pairs,).
 
-    All pairs at once: a product with many columns takes little longer than with one.
+    By preconditioned conjugate gradients for L x = e_low − e_high. All pairs at once: a product
+    with many columns takes little longer than with one.
     """
     columns = np.arange(len(low))
-    misfits, voltages = np.zeros((2, graph.size, len(low)))
-    np.add.at(misfits, (low, columns), 1.0)
-    np.add.at(misfits, (high, columns), -1.0)
-    moves, before = np.zeros_like(misfits), np.ones(len(low))
+    # r and x, (size, pairs); x starts at 0, so that r is the right side.
+    residuals, potentials = np.zeros((2, graph.size, len(low)))
+    np.add.at(residuals, (low, columns), 1.0)
+    np.add.at(residuals, (high, columns), -1.0)
+    directions, previous = np.zeros_like(residuals), np.ones(len(low))
     for _ in range(ROUNDS):
-        if (np.linalg.norm(misfits, axis=0) <= TOLERANCE).all():
-            return np.asarray(voltages[low, columns] - voltages[high, columns])
-        steps = approximate(misfits)
-        sizes = (misfits * steps).sum(axis=0)
-        moves = steps + moves * _ratio(sizes, before)
-        pushed = graph.laplacian @ moves
-        lengths = _ratio(sizes, (moves * pushed).sum(axis=0))
-        voltages += lengths * moves
-        misfits -= lengths * pushed
-        before = sizes
+        if (np.linalg.norm(residuals, axis=0) <= TOLERANCE).all():
+            return np.asarray(potentials[low, columns] - potentials[high, columns])
+        # z = T r, then p ← z + β p with β = rᵀz over the last round's.
+        steps = precondition(residuals)
+        products = (residuals * steps).sum(axis=0)
+        directions = steps + directions * _ratio(products, previous)
+        # α = rᵀz / pᵀLp, then x ← x + α p and r ← r − α L p.
+        images = graph.laplacian @ directions
+        lengths = _ratio(products, (directions * images).sum(axis=0))
+        potentials += lengths * directions
+        residuals -= lengths * images
+        previous = products
     raise NotConverged("a resistance did not settle: take other pairs, or raise neighbours")
 
 
-def _ratio(one: Floats, two: Floats) -> Floats:
-    """A quotient, 0 where there is nothing left to divide by: that column is done."""
-    return np.divide(one, two, out=np.zeros_like(one), where=two > 0)
+def _ratio(above: Floats, below: Floats) -> Floats:
+    """Quotients, 0 where there is nothing left to divide by: that column is done."""
+    return np.divide(above, below, out=np.zeros_like(above), where=below > 0)
 
 
 def geodesic(graph: Graph, pairs: Integers) -> Floats:
@@ -86,22 +97,24 @@ def geodesic(graph: Graph, pairs: Integers) -> Floats:
     """
     low, high = np.asarray(pairs).T
     parts = (slice(start, start + SOURCES) for start in range(0, len(low), SOURCES))
-    found = [_steps(graph, low[part], high[part]) for part in parts]
-    return np.concatenate([np.empty(0), *found])
+    distances = [_steps(graph, low[part], high[part]) for part in parts]
+    return np.concatenate([np.empty(0), *distances])
 
 
 def _steps(graph: Graph, low: Integers, high: Integers) -> Floats:
-    """Steps from one node to the other: all pairs' surroundings grow until all are met."""
+    """Steps from one node to the other, (pairs,), by breadth-first searches side by side."""
     columns, adjacency = np.arange(len(low)), graph.adjacency.astype(np.float32)
-    found = np.where(low == high, 0.0, np.inf)
+    distances = np.where(low == high, 0.0, np.inf)
+    # 1 where a search has been, (size, pairs).
     reached = np.zeros((graph.size, len(low)), dtype=np.float32)
     reached[low, columns] = 1.0
     count, steps = reached.sum(), 0
-    while np.isinf(found).any():
+    while np.isinf(distances).any():
         steps += 1
         reached = np.minimum(adjacency @ reached + reached, np.float32(1.0))
-        found[(reached[high, columns] > 0) & np.isinf(found)] = steps
+        distances[(reached[high, columns] > 0) & np.isinf(distances)] = steps
         before, count = count, np.count_nonzero(reached)
+        # No search reached a new node: the rest lies in other components.
         if count == before:
             break
-    return found
+    return distances

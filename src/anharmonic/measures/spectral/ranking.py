@@ -6,15 +6,16 @@ import html
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from anharmonic._core.estimate import Estimate
 from anharmonic._core.statistics import Moments
 from anharmonic.errors import SettingsError
 from anharmonic.measures.spectral.result import SpadeScores
-from anharmonic.measures.spectral.scoring import BLOCKS, Stages, scored
+from anharmonic.measures.spectral.scoring import BLOCKS, Stages, score_sources
 from anharmonic.measures.spectral.search import Search
 from anharmonic.measures.spectral.solution import Components, Plan
 
@@ -24,7 +25,14 @@ __all__ = ["Ranking", "Ratio", "compare"]
 class Ratio(NamedTuple):
     """How many times larger one model's score is than another's.
 
-    `value` is for all points, `block_value` the geometric mean over blocks with its `interval`.
+    Parameters
+    ----------
+    larger, smaller
+        Names of the models.
+    value
+        The ratio for all points.
+    block_value, interval
+        The geometric mean of the ratios of blocks, and its interval.
     """
 
     larger: str
@@ -49,7 +57,15 @@ class Ratio(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Ranking:
-    """SPADE scores of several models over the same points."""
+    """SPADE scores of several models over the same points.
+
+    Parameters
+    ----------
+    scores
+        By the models' names.
+    level
+        Of the intervals of ratios.
+    """
 
     scores: dict[str, SpadeScores]
     level: float = 0.95
@@ -67,15 +83,17 @@ class Ranking:
         blocks' size: whether it excludes 1 says whether an order at that size is chance.
         """
         pairs = list(combinations(reversed(self.ranking), 2))
+        # Bonferroni: each of m intervals at level 1 − α/m, so that all hold at once at 1 − α.
         level = 1 - (1 - self.level) / max(1, len(pairs))
         return [self._ratio(larger, smaller, level) for larger, smaller in pairs]
 
     def _ratio(self, larger: str, smaller: str, level: float) -> Ratio:
-        one, two = self.scores[larger], self.scores[smaller]
-        gaps = Moments.of(np.log(one.blocks) - np.log(two.blocks))
+        above, below = self.scores[larger], self.scores[smaller]
+        # Both were scored on the same blocks, so logarithms are compared pair by pair.
+        gaps = Moments.of(np.log(above.blocks) - np.log(below.blocks))
         low, high = (float(np.exp(end)) for end in gaps.interval(level))
-        middle = float(np.exp(gaps.mean)) if len(one.blocks) else float("nan")
-        return Ratio(larger, smaller, one.score / two.score, middle, (low, high))
+        middle = float(np.exp(gaps.mean)) if len(above.blocks) else float("nan")
+        return Ratio(larger, smaller, above.score / below.score, middle, (low, high))
 
     def __repr__(self) -> str:
         width = max(len(name) for name in self.scores)
@@ -83,7 +101,7 @@ class Ranking:
             f"  {name:{width}}  {Estimate(self.scores[name].score, self.scores[name].error)}"
             for name in self.ranking
         ]
-        unsure = [f"  not told apart: {each}" for each in self.ratios if not each.real]
+        unsure = [f"  not told apart: {ratio}" for ratio in self.ratios if not ratio.real]
         return "\n".join([f"<spade of {len(self.scores)} models", *rows, *unsure]) + ">"
 
     def _repr_html_(self) -> str:
@@ -92,20 +110,20 @@ class Ranking:
             f"<td>{Estimate(self.scores[name].score, self.scores[name].error)}</td></tr>"
             for name in self.ranking
         )
-        found = "".join(f"<li>{html.escape(str(each))}</li>" for each in self.ratios)
-        return f"<table><tr><th>model</th><th>SPADE</th></tr>{rows}</table><ul>{found}</ul>"
+        ratios = "".join(f"<li>{html.escape(str(ratio))}</li>" for ratio in self.ratios)
+        return f"<table><tr><th>model</th><th>SPADE</th></tr>{rows}</table><ul>{ratios}</ul>"
 
 
 def compare(
-    inputs: Any,
-    sources: Mapping[str, Any],
+    inputs: object,
+    sources: Mapping[str, object],
     *,
     neighbours: int = 10,
     rank: int = 10,
     components: Components = "join",
     search: str | Search = "auto",
-    scale: Any = None,
-    output: Any = None,
+    scale: ArrayLike | str | None = None,
+    output: object = None,
     blocks: int = BLOCKS,
     level: float = 0.95,
     seed: int = 0,
@@ -113,15 +131,25 @@ def compare(
 ) -> Ranking:
     """SPADE of several models over one input graph, and which differences are real.
 
-    `sources` maps names to arrays of outputs, one row an input, or to models. Other arguments
-    are those of `spade`.
+    Parameters
+    ----------
+    inputs : (points, n)
+        Recorded inputs, or the points where models are asked.
+    sources
+        Names, and arrays of outputs, one row per input, or models.
+    neighbours, rank, components, search, scale, output, blocks, seed, progress
+        As in `spade`.
+    level
+        Of the intervals of ratios, all of them together.
 
+    Examples
+    --------
     >>> points = np.random.default_rng(0).normal(size=(800, 3))
-    >>> found = compare(points, {"smooth": points[:, :2], "rough": np.sin(9 * points[:, :2])})
-    >>> found.ranking, found.ratios[0].real
+    >>> models = compare(points, {"smooth": points[:, :2], "rough": np.sin(9 * points[:, :2])})
+    >>> models.ranking, models.ratios[0].real
     (['smooth', 'rough'], True)
     """
     if not sources:
         raise SettingsError("there is nothing to compare: give a dictionary of names and outputs")
     plan = Plan(neighbours, rank, components, search, seed)
-    return Ranking(scored(inputs, sources, plan, blocks, scale, output, progress), level)
+    return Ranking(score_sources(inputs, sources, plan, blocks, scale, output, progress), level)

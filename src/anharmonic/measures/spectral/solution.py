@@ -1,4 +1,4 @@
-"""From two graphs to scores: connectivity settled, eigenpairs found, edges and nodes scored."""
+"""From two graphs to scores: components joined or parted, eigenpairs, scores of edges and nodes."""
 
 from __future__ import annotations
 
@@ -8,12 +8,19 @@ import numpy as np
 
 from anharmonic._core.protocols import Floats, Integers
 from anharmonic.errors import Disconnected, SettingsError
-from anharmonic.measures.spectral.graph import Graph, graph_of, joined
-from anharmonic.measures.spectral.search import Search, chosen, moderate, neighbours, recall, ties
+from anharmonic.measures.spectral.graph import Graph, graph_of, join_components
+from anharmonic.measures.spectral.search import (
+    Search,
+    choose_search,
+    neighbours,
+    recall,
+    rescale_if_extreme,
+    ties,
+)
 from anharmonic.measures.spectral.spectrum import ROUGH, TOLERANCE, leading
 from anharmonic.models.torch_arrays import accelerated
 
-__all__ = ["Components", "Plan", "Side", "Solution", "checked", "side", "solved"]
+__all__ = ["Components", "Plan", "Side", "Solution", "build_side", "checked_plan", "solve"]
 
 Components = Literal["join", "largest", "each", "refuse"]
 
@@ -28,7 +35,7 @@ class Plan(NamedTuple):
     seed: int
 
 
-def checked(plan: Plan) -> Plan:
+def checked_plan(plan: Plan) -> Plan:
     """The plan, if it has a meaning."""
     if plan.components not in get_args(Components):
         names = ", ".join(get_args(Components))
@@ -72,18 +79,18 @@ class Solution(NamedTuple):
         return float(self.eigenvalues[0])
 
 
-def side(points: Floats, plan: Plan, measure: bool = True) -> Side:
+def build_side(points: Floats, plan: Plan, measure: bool = True) -> Side:
     """The graph of some points; what a search may miss and ties are measured on a sample."""
-    points = moderate(points)
-    found = neighbours(points, plan.neighbours, plan.search)
-    name = "own" if callable(plan.search) else chosen(points, plan.search)
+    points = rescale_if_extreme(points)
+    indices = neighbours(points, plan.neighbours, plan.search)
+    name = "own" if callable(plan.search) else choose_search(points, plan.search)
     exact = name in ("exact", "tree", "torch")
-    share = 1.0 if exact else recall(points, found, seed=plan.seed) if measure else float("nan")
+    share = 1.0 if exact else recall(points, indices, seed=plan.seed) if measure else float("nan")
     equal = ties(points, plan.neighbours, seed=plan.seed) if measure else float("nan")
-    return Side(points, graph_of(found), name, share, equal)
+    return Side(points, graph_of(indices), name, share, equal)
 
 
-def solved(inputs: Side, outputs: Side, plan: Plan) -> Solution:
+def solve(inputs: Side, outputs: Side, plan: Plan) -> Solution:
     """Scores of one model. The input graph may be in parts: that leaves every λ finite."""
     graph, added = outputs.graph, 0
     if graph.count > 1 and plan.components == "refuse":
@@ -92,57 +99,65 @@ def solved(inputs: Side, outputs: Side, plan: Plan) -> Solution:
             f"{int((graph.parts == 0).sum()):,} points: raise neighbours, or give "
             'components="join", "largest" or "each"'
         )
+    # The output components of both ends of every input edge, (edges, 2), before any are joined.
     ends = graph.parts[inputs.graph.edges]
     if plan.components == "join":
-        graph, added = joined(graph, outputs.points)
+        graph, added = join_components(graph, outputs.points)
     kept = 1 if plan.components == "largest" else graph.count
+    # Nodes sorted by component: component c is order[starts[c] : starts[c + 1]].
     order = np.argsort(graph.parts, kind="stable")
-    bounds = np.searchsorted(graph.parts[order], np.arange(kept + 1))
-    groups = [order[bounds[part] : bounds[part + 1]] for part in range(kept)]
-    return _assembled(inputs, graph, groups, plan)._replace(
+    starts = np.searchsorted(graph.parts[order], np.arange(kept + 1))
+    groups = [order[starts[part] : starts[part + 1]] for part in range(kept)]
+    return _solve_groups(inputs, graph, groups, plan)._replace(
         added=added, torn=int((ends[:, 0] != ends[:, 1]).sum())
     )
 
 
-def _assembled(inputs: Side, outputs: Graph, groups: list[Integers], plan: Plan) -> Solution:
+def _solve_groups(inputs: Side, outputs: Graph, groups: list[Integers], plan: Plan) -> Solution:
     """Solve every group of nodes as if there were no others, and put the scores side by side."""
     size = inputs.graph.size
     rank = min(plan.rank, size - 1)
     device = accelerated() if plan.search == "torch" else None
-    to = ROUGH if plan.search == "fast" else TOLERANCE
+    tolerance = ROUGH if plan.search == "fast" else TOLERANCE
     vectors = np.full((size, rank), np.nan)
-    edges, edge_values, found = [], [], []
+    edges, edge_values, solved = [], [], []
     for nodes in groups:
-        whole = len(nodes) == size
-        graph = inputs.graph if whole else side(inputs.points[nodes], plan, measure=False).graph
-        spectrum = leading(graph, outputs.among(nodes), rank, plan.seed, device, to)
-        many = len(spectrum.values)
-        vectors[nodes, :many], vectors[nodes, many:] = spectrum.vectors, 0.0
-        embedded = spectrum.vectors * np.sqrt(np.maximum(spectrum.values, 0.0))
+        # A part of the points has neighbours of its own, none outside.
+        if len(nodes) == size:
+            graph = inputs.graph
+        else:
+            graph = build_side(inputs.points[nodes], plan, measure=False).graph
+        spectrum = leading(graph, outputs.among(nodes), rank, plan.seed, device, tolerance)
+        pairs = len(spectrum.values)
+        vectors[nodes, :pairs], vectors[nodes, pairs:] = spectrum.vectors, 0.0
+        # V_r = [v_i √λ_i], (nodes, pairs): Cheng et al. (2021), eq. 13.
+        embedding = spectrum.vectors * np.sqrt(np.maximum(spectrum.values, 0.0))
+        # An edge's score is ‖V_rᵀ(e_p − e_q)‖²: eq. 14.
         low, high = graph.edges.T
         edges.append(nodes[graph.edges])
-        edge_values.append(np.square(embedded[low] - embedded[high]).sum(axis=1))
-        found.append((len(nodes), spectrum))
-    found.sort(key=lambda each: -each[1].values[0])
+        edge_values.append(np.square(embedding[low] - embedding[high]).sum(axis=1))
+        solved.append((len(nodes), spectrum))
+    solved.sort(key=lambda part: -part[1].values[0])
+    # Edges of all groups in the order of their nodes, as a graph has them.
     every, scores = np.concatenate(edges), np.concatenate(edge_values)
     order = np.lexsort((every[:, 1], every[:, 0]))
-    used, best = Graph(size, every[order]), found[0][1]
+    used, best = Graph(size, every[order]), solved[0][1]
     return Solution(
         eigenvalues=np.pad(best.values, (0, rank - len(best.values))),
         vectors=vectors,
-        values=_means(used, scores[order]),
+        values=_node_values(used, scores[order]),
         edge_values=scores[order],
         inputs=used,
         outputs=outputs,
-        parts=[(many, float(each.values[0])) for many, each in found],
+        parts=[(count, float(spectrum.values[0])) for count, spectrum in solved],
         added=0,
         torn=0,
-        residual=max(each.residual for _, each in found),
+        residual=max(spectrum.residual for _, spectrum in solved),
     )
 
 
-def _means(graph: Graph, edge_values: Floats) -> Floats:
-    """Each node's mean over its edges: divided by how many it has."""
+def _node_values(graph: Graph, edge_values: Floats) -> Floats:
+    """Each node's mean over its edges, (size,), NaN without any: Cheng et al. (2021), eq. 17."""
     total = np.bincount(graph.edges.ravel(), np.repeat(edge_values, 2), minlength=graph.size)
     none = np.full(graph.size, np.nan)
     return np.asarray(np.divide(total, graph.degrees, out=none, where=graph.degrees > 0))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache
-from typing import Any, TypeVar
+from typing import Protocol, TypedDict, TypeVar
 
 from anharmonic._core.protocols import Map
 from anharmonic.errors import MissingExtra
@@ -14,7 +14,23 @@ from anharmonic.errors import MissingExtra
 __all__ = ["single_thread", "together"]
 
 MOST = 8
+"""Threads at most."""
 Part = TypeVar("Part")
+
+
+class _Library(TypedDict):
+    """What is read of threadpoolctl's facts about a library."""
+
+    user_api: str
+    num_threads: int
+
+
+class _Libraries(Protocol):
+    """What is used of threadpoolctl's `ThreadpoolController`."""
+
+    def info(self) -> list[_Library]: ...
+
+    def limit(self, *, limits: int) -> AbstractContextManager[object]: ...
 
 
 @contextmanager
@@ -23,13 +39,13 @@ def single_thread() -> Iterator[Map]:
 
     Gives a `map` that uses as many threads as BLAS had.
     """
-    count = _allowed()
+    count = _thread_count()
     with _libraries().limit(limits=1), ThreadPoolExecutor(count) as pool:
         yield map if count == 1 else pool.map
 
 
 @cache
-def _libraries() -> Any:
+def _libraries() -> _Libraries:
     """The libraries that have threads; looking for them takes milliseconds."""
     import scipy.linalg  # noqa: F401  Its BLAS is not numpy's, and is held only once it is loaded.
 
@@ -37,7 +53,8 @@ def _libraries() -> Any:
         from threadpoolctl import ThreadpoolController
     except ImportError as problem:
         raise MissingExtra("threadpoolctl", "spade") from problem
-    return ThreadpoolController()
+    controller: _Libraries = ThreadpoolController()
+    return controller
 
 
 def together(begin: Callable[[], Callable[[Part], None]], parts: Iterable[Part]) -> None:
@@ -46,11 +63,12 @@ def together(begin: Callable[[], Callable[[Part], None]], parts: Iterable[Part])
     Whole pieces side by side keep all threads busy, where BLAS's own threads rest between
     products. Without threadpoolctl it is one thread, and BLAS's own.
 
-    >>> found = []
-    >>> together(lambda: found.append, [1, 2, 3])
-    >>> sorted(found)
+    >>> parts = []
+    >>> together(lambda: parts.append, [1, 2, 3])
+    >>> sorted(parts)
     [1, 2, 3]
     """
+    # One iterator for all threads: whoever is free takes the next part.
     waiting = iter(list(parts))
 
     def work() -> None:
@@ -58,18 +76,20 @@ def together(begin: Callable[[], Callable[[Part], None]], parts: Iterable[Part])
         for part in waiting:
             do(part)
 
-    count = _allowed()
+    count = _thread_count()
     if count == 1:
         work()
         return
-    with single_thread() as each:
-        list(each(lambda _: work(), range(count)))
+    with single_thread() as parallel:
+        # A list, so that an error of any thread is raised here.
+        list(parallel(lambda _: work(), range(count)))
 
 
-def _allowed() -> int:
+def _thread_count() -> int:
+    """As many threads as BLAS may use."""
     try:
-        found = _libraries().info()
+        libraries = _libraries().info()
     except MissingExtra:
         return 1
-    threads = [each["num_threads"] for each in found if each["user_api"] == "blas"]
+    threads = [library["num_threads"] for library in libraries if library["user_api"] == "blas"]
     return min(MOST, max(threads, default=1))
