@@ -12,7 +12,7 @@ from rich.table import Table
 
 import anharmonic as ah
 from anharmonic._core.columns import remark
-from anharmonic._core.files import whole_file
+from anharmonic._core.files import write_text_whole
 from anharmonic.cli.groups import (
     Json,
     ModelOptions,
@@ -94,5 +94,4 @@ def _write_page(found: Explanation, path: Path) -> None:
         "</head><body style='font-family: system-ui, sans-serif; margin: 2rem'>"
         f"{picture}{found._repr_html_()}</body></html>"
     )
-    with whole_file(path) as temporary:
-        Path(temporary).write_text(page, encoding="utf-8")
+    write_text_whole(path, page)
