@@ -114,5 +114,5 @@ def _saved(sources: list[str]) -> dict[str, Scores]:
         key = name if separator else file.stem
         if key in found:
             raise SettingsError(f"two scores are called {key}: name them, as in a={file}")
-        found[key] = Scores.load(file)
+        found[key] = ah.Scores.load(file)
     return found
