@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Awaitable, Callable
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from fastapi import FastAPI
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from anharmonic.errors import MissingExtra
+from anharmonic.report.rendering import BASE_STYLE, environment
 from anharmonic.serve.monitor.snapshots import Snapshots
+
+if TYPE_CHECKING:
+    import jinja2
 
 __all__ = ["add_dashboard"]
 
 HERE = Path(__file__).parent
+ICON = HERE / "icon.svg"
 ASSETS = {
-    "page.css": "text/css",
-    "page.js": "text/javascript",
-    "charts.js": "text/javascript",
-    "icon.svg": "image/svg+xml",
+    BASE_STYLE: "text/css",
+    HERE / "page.css": "text/css",
+    HERE / "page.js": "text/javascript",
+    HERE / "charts.js": "text/javascript",
+    ICON: "image/svg+xml",
 }
 
 
@@ -32,15 +38,14 @@ def add_dashboard(app: FastAPI, live: Snapshots) -> None:
         return HTMLResponse(_template().render(await live.snapshot()))
 
     app.add_route("/", page, ["GET"], include_in_schema=False)
-    for name, kind in ASSETS.items():
-        app.add_route(f"/assets/{name}", _asset(name, kind), ["GET"], include_in_schema=False)
+    for file, kind in ASSETS.items():
+        app.add_route(f"/assets/{file.name}", _asset(file, kind), ["GET"], include_in_schema=False)
     # Browsers ask for this one unbidden when they show an answer that is no page.
-    icon = _asset("icon.svg", ASSETS["icon.svg"])
-    app.add_route("/favicon.ico", icon, ["GET"], include_in_schema=False)
+    app.add_route("/favicon.ico", _asset(ICON, ASSETS[ICON]), ["GET"], include_in_schema=False)
 
 
-def _asset(name: str, kind: str) -> Any:
-    content = (HERE / name).read_bytes()
+def _asset(file: Path, kind: str) -> Callable[[Request], Awaitable[Response]]:
+    content = file.read_bytes()
 
     async def answer(_: Request) -> Response:
         return Response(content, media_type=kind)
@@ -49,18 +54,13 @@ def _asset(name: str, kind: str) -> Any:
 
 
 @cache
-def _template() -> Any:
-    try:
-        from jinja2 import Environment, FileSystemLoader, StrictUndefined
-    except ImportError as error:
-        raise MissingExtra("jinja2", "service") from error
-    loader = FileSystemLoader(HERE)
-    environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined)
-    environment.filters |= {"short": short, "clock": clock}
-    return environment.get_template("page.html")
+def _template() -> jinja2.Template:
+    templates = environment(HERE, extra="service")
+    templates.filters |= {"short": short, "clock": clock}
+    return templates.get_template("page.html")
 
 
-def short(value: Any) -> str:
+def short(value: float | str | None) -> str:
     """A number in four digits, as the script writes it; – for none.
 
     >>> short(0.012345), short(12345678.0), short(None), short("red")
