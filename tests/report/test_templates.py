@@ -21,9 +21,7 @@ def test_one_template_alone_begins_a_page():
 
 
 def test_one_style_alone_sets_the_font():
-    fonts = [
-        style for style in PACKAGE.rglob("*.css") if "font-family" in style.read_text("utf-8")
-    ]
+    fonts = [style for style in PACKAGE.rglob("*.css") if "font-family" in style.read_text("utf-8")]
     assert fonts == [BASE_STYLE]
 
 

@@ -18,15 +18,15 @@ MOST_FEATURES = 1000
 
 
 def explain_worst(
-    models: dict[str, Model], region: Region, found: Comparison
+    models: dict[str, Model], region: Region, compared: Comparison
 ) -> dict[str, Contributions]:
     """What is behind the worst points of every model, where that can be said at little cost."""
     from anharmonic.measures.explain import worst_contributions
 
-    first = next(iter(found.scores.values())).settings
+    first = next(iter(compared.scores.values())).settings
     if first.dimension > MOST_FEATURES or first.reduction == "angle":
         return {}
     return {
-        name: worst_contributions(model, region, found.scores[name], WORST)
+        name: worst_contributions(model, region, compared.scores[name], WORST)
         for name, model in models.items()
     }

@@ -115,7 +115,7 @@ def _others(results: Iterable[object]) -> list[object]:
     for result in results:
         metrics = result.get("metrics") if isinstance(result, dict) else None
         foreign = [metric for metric in metrics or [] if not _is_ours(metric)]
-        if metrics is None or foreign == metrics:
+        if not isinstance(result, dict) or metrics is None or foreign == metrics:
             kept.append(result)
         elif foreign:
             kept.append({**result, "metrics": foreign})

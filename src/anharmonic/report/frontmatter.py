@@ -90,4 +90,5 @@ def _yaml() -> ModuleType:
         import yaml
     except ImportError as error:
         raise MissingExtra("huggingface_hub", "card") from error
-    return yaml
+    module: ModuleType = yaml
+    return module
