@@ -120,7 +120,7 @@ def test_the_metadata_hold_the_error_and_the_settings(tmp_path, scores):
     assert metric["args"]["error"] == scores.error
     assert metric["args"]["queries"] == scores.queries
     for name in ("radius", "ball", "rotations", "seed", "kind", "reduction", "fingerprint"):
-        assert metric["args"][name] == scores.settings[name]
+        assert metric["args"][name] == getattr(scores.settings, name)
 
 
 def test_people_see_errors_queries_and_a_command_that_repeats_it(tmp_path, scores):

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pandas
     import pyarrow as pa
 
-__all__ = ["read_data", "whole_file"]
+__all__ = ["read_data", "whole_file", "write_text_whole"]
 
 Values = NDArray[Any]
 """Numbers or text, as a file has them."""
@@ -51,6 +51,17 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[str]:
     except BaseException:
         os.unlink(temporary)
         raise
+
+
+def write_text_whole(path: str | os.PathLike[str], text: str, errors: str = "strict") -> Path:
+    """Write a text file in UTF-8, whole or not at all, and return its path.
+
+    `errors` is what becomes of characters that UTF-8 cannot hold, as `str.encode` takes it.
+    Line endings stay as they are in `text`.
+    """
+    with whole_file(path) as temporary:
+        Path(temporary).write_bytes(text.encode("utf-8", errors))
+    return Path(path)
 
 
 def _flush_to_disk(path: str) -> None:

@@ -17,14 +17,16 @@ import numpy as np
 from anharmonic._core.protocols import Kind
 from anharmonic.errors import SettingsError
 
-__all__ = ["COMPARABLE", "RESUMABLE", "Settings"]
+__all__ = ["COMPARABLE", "DRAWN", "RESUMABLE", "Settings"]
 
 Other = TypeVar("Other", bound="Settings")
 COMPARABLE = ("kind", "reduction", "radius", "scale", "columns", "bounds")
 """What must agree where two means are compared."""
+DRAWN = ("ball", "directions", "rotations", "seed")
+"""How the directions were drawn."""
 RESUMABLE = (
     *("points", "kind", "reduction", "dimension", "radius", "scale", "columns", "bounds"),
-    *("ball", "directions", "rotations", "seed"),
+    *DRAWN,
 )
 """What must agree where an unfinished run is gone on with."""
 

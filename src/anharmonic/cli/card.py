@@ -30,11 +30,11 @@ def card_command(
     Example: anharmonic card README.md wine=scores.parquet
     """
     claim(out, ())
-    found = {name: ah.Scores.load(path) for name, path in map(name_and_value, scores)}
-    ah.card.add_to_card(card, found, model=model, task=task, out=out)
+    datasets = {name: ah.Scores.load(path) for name, path in map(name_and_value, scores)}
+    ah.card.add_to_card(card, datasets, model=model, task=task, out=out)
     written = out or card
     if as_json:
-        summaries = {name: each.summary() for name, each in found.items()}
+        summaries = {name: measured.summary() for name, measured in datasets.items()}
         print(json.dumps(plain({"card": str(written), "datasets": summaries})))
     else:
-        tell(f"{written} now tells gamma on {', '.join(found)}.")
+        tell(f"{written} now tells gamma on {', '.join(datasets)}.")

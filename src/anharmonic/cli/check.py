@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -24,7 +24,7 @@ from anharmonic.cli.groups import (
     grouped,
 )
 from anharmonic.cli.output_files import claim, finish, keeping, partial_of
-from anharmonic.cli.parsing import given, number
+from anharmonic.cli.parsing import Arguments, given, number
 from anharmonic.cli.show import plain, printable
 from anharmonic.errors import SettingsError
 
@@ -93,30 +93,30 @@ def check_command(
                 "map": workers.map(),
                 "progress": not as_json,
             }
-            found = _measure(model, points, before, arguments, out)
+            measured = _measure(model, points, before, arguments, out)
         elif model.name is not None or points.data is not None:
             raise SettingsError("give --scores, or a model with --data, not both")
         else:
-            found = ah.Scores.load(scores)
-        verdicts = _judged(found, max_gamma, before, level, margin)
+            measured = ah.Scores.load(scores)
+        verdicts = _judged(measured, max_gamma, before, level, margin)
     except Exception as problem:
         if junit is not None:
             write_error(junit, problem, time.perf_counter() - started)
         raise
     if junit is not None:
         write_verdicts(junit, verdicts, time.perf_counter() - started)
-    _show(found, verdicts, as_json)
+    _show(measured, verdicts, as_json)
     if not all(verdict.passed for verdict in verdicts):
         raise typer.Exit(FAILED)
 
 
 def _judged(
-    found: Scores, limit: float | None, before: Scores | None, level: float, margin: float
+    scores: Scores, limit: float | None, before: Scores | None, level: float, margin: float
 ) -> list[Verdict]:
-    verdicts = [] if limit is None else [ah.gate.below(found, limit, level)]
-    return (
-        verdicts if before is None else [*verdicts, ah.gate.no_worse(found, before, level, margin)]
-    )
+    verdicts = [] if limit is None else [ah.gate.below(scores, limit, level)]
+    if before is not None:
+        verdicts.append(ah.gate.no_worse(scores, before, level, margin))
+    return verdicts
 
 
 def _region(points: PointOptions, before: Scores | None) -> Region:
@@ -137,36 +137,36 @@ def _measure(
     model: ModelOptions,
     points: PointOptions,
     before: Scores | None,
-    arguments: dict[str, Any],
+    arguments: Arguments,
     out: Path | None,
 ) -> Scores:
     """The model's scores, measured as the baseline's were unless told otherwise."""
     if model.name is None:
         raise SettingsError("give a MODEL with --data, or --scores")
-    known = None if before is None else before.settings.output
-    asked = model.load(None if known is None else str(known))
+    output = None if before is None else before.settings.output
+    loaded = model.load(None if output is None else str(output))
     region = _region(points, before)
     arguments["checkpoint"] = partial_of(out)
     with keeping(out):
         if before is None:
-            found = ah.gamma(asked, region, **arguments)
+            scores = ah.gamma(loaded, region, **arguments)
         else:
             # The model answers the baseline's output already.
-            found = ah.measured_like(before, asked, region, **arguments | {"output": None})
-    finish(found, out)
-    return found
+            scores = ah.measured_like(before, loaded, region, **arguments | {"output": None})
+    finish(scores, out)
+    return scores
 
 
-def _show(found: Scores, verdicts: list[Verdict], as_json: bool) -> None:
+def _show(scores: Scores, verdicts: list[Verdict], as_json: bool) -> None:
     passed = all(verdict.passed for verdict in verdicts)
     if as_json:
         summaries = [verdict.summary() for verdict in verdicts]
-        about = {"passed": passed, "verdicts": summaries, "scores": found.summary()}
+        about = {"passed": passed, "verdicts": summaries, "scores": scores.summary()}
         print(json.dumps(plain(about)))
         return
     console = Console(highlight=False, soft_wrap=True)
     for verdict in verdicts:
         mark = "[green]passed[/]" if verdict.passed else "[bold red]failed[/]"
         console.print(f"{mark} {printable(verdict.criterion)}: {printable(verdict.sentence)}")
-    line = f"{len(found):,} points, {found.queries:,} queries{remark(found.settings)}"
+    line = f"{len(scores):,} points, {scores.queries:,} queries{remark(scores.settings)}"
     console.print(printable(line), style="dim")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 from rich.console import Console
@@ -19,7 +19,7 @@ from anharmonic.cli.parsing import numbers, sphere_arguments
 from anharmonic.cli.show import plain, printable, tell
 
 if TYPE_CHECKING:
-    from anharmonic._core.protocols import Model
+    from anharmonic._core.protocols import Floats, Model
     from anharmonic.scores import Scores
 
 __all__ = ["clever_command"]
@@ -57,11 +57,11 @@ def clever_command(
     Example: anharmonic clever networks:net --data images.npy --norm inf --radius 0.3
     """
     claim(out)
-    asked, table = model.load(), points.table(points.reference)
+    loaded, table = model.load(), points.table(points.reference)
     if not as_json:
-        tell(_estimate(asked, table, points.moves, count, blocks * block_size, gradients))
+        tell(_estimate(loaded, table, points.moves, count, blocks * block_size, gradients))
     scores = ah.clever(
-        asked,
+        loaded,
         table,
         **sphere_arguments(radius=radius, scale=scale, bounds=bounds),
         **run.arguments(),
@@ -86,7 +86,7 @@ def clever_command(
 
 def _estimate(
     model: Model,
-    data: Any,
+    data: object,
     moving: list[str] | None,
     count: int | None,
     samples: int,
@@ -97,33 +97,34 @@ def _estimate(
     from anharmonic.regions import as_region
 
     region = as_region(data, moving)
-    many = min(len(region), count or len(region))
-    asked = f"{many:,} points, {samples:,} samples each"
+    measured = min(len(region), count or len(region))
+    cost = f"{measured:,} points, {samples:,} samples each"
     by_torch = gradients != "differences" and not region.is_table and pullback_of(model) is not None
     if by_torch:
-        return (
-            f"{asked}: {many * (1 + samples):,} queries with gradients, and some to climb from them"
-        )
-    queries = many * (1 + samples * 2 * region.dimension)
+        queries = measured * (1 + samples)
+        return f"{cost}: {queries:,} queries with gradients, and some to climb from them"
+    # Central differences: two queries per feature and sample.
+    queries = measured * (1 + samples * 2 * region.dimension)
     return (
-        f"{asked}, without gradients twice per feature: {queries:,} queries, and some to climb; "
+        f"{cost}, without gradients twice per feature: {queries:,} queries, and some to climb; "
         "--count and --guide measure fewer points, --blocks and --block-size take fewer samples"
     )
 
 
-def _targets(text: str) -> Any:
+def _targets(text: str) -> Literal["all", "top2"] | list[int]:
     if text in ("all", "top2"):
-        return text
-    return [int(each) for each in numbers(text, "--targets") or []]
+        return cast(Literal["all", "top2"], text)
+    return [int(label) for label in numbers(text, "--targets") or []]
 
 
-def _guide(file: Path) -> Any:
+def _guide(file: Path) -> Floats:
     """The values that a file of scores holds."""
     from anharmonic._core import tables
 
     what = "SPADE scores" if tables.held_by(file) == "SPADE scores" else "scores"
     table, _ = tables.load(file, what, "spade --out or gamma --out")
-    return tables.column(table, "value")
+    values: Floats = tables.column(table, "value")
+    return values
 
 
 def _masked(scores: Scores) -> str:
@@ -132,28 +133,30 @@ def _masked(scores: Scores) -> str:
 
     jumping = int(result.jumping(scores).sum())
     flat = int(result.masked(scores).sum()) - jumping
-    told = f"{flat:,} without gradient"
-    return f"{told}, {jumping:,} where outputs jump and have no slope" if jumping else told
+    text = f"{flat:,} without gradient"
+    return f"{text}, {jumping:,} where outputs jump and have no slope" if jumping else text
 
 
 def _show(scores: Scores) -> None:
     from anharmonic.measures.clever import result
 
-    known, console = scores.settings.as_kind(result.CleverSettings), Console()
-    table = Table(title=f"CLEVER of {printable(known.model)}", show_header=False)
+    settings, console = scores.settings.as_kind(result.CleverSettings), Console()
+    table = Table(title=f"CLEVER of {printable(settings.model)}", show_header=False)
     table.add_column(style="bold")
     table.add_column()
     measured, capped = int((scores.turns > 0).sum()), int(result.capped(scores).sum())
     cells = {
         "mean bound": str(Estimate(scores.mean, scores.error)),
-        "norm": str(known.norm),
-        "radius": f"{known.radius:.4g}, no bound is larger ({capped:,} are it)",
-        **told(known),
+        "norm": str(settings.norm),
+        "radius": f"{settings.radius:.4g}, no bound is larger ({capped:,} are it)",
+        **told(settings),
         "points": f"{measured:,} of {len(scores):,}",
         "masked": _masked(scores),
-        "samples per point": f"{known.blocks} blocks of {known.block_size}",
-        "fits": ", ".join(f"{many:,} {name}" for name, many in result.fits(scores).items() if many),
-        "queries": f"{scores.queries:,}, {known.gradients:,} gradients ({known.slopes})",
+        "samples per point": f"{settings.blocks} blocks of {settings.block_size}",
+        "fits": ", ".join(
+            f"{count:,} {fit}" for fit, count in result.fits(scores).items() if count
+        ),
+        "queries": f"{scores.queries:,}, {settings.gradients:,} gradients ({settings.slopes})",
     }
     for name, cell in cells.items():
         table.add_row(name, printable(cell))
@@ -163,6 +166,7 @@ def _show(scores: Scores) -> None:
     for name in ("row", "bound", "95% interval", "target"):
         worst.add_column(name, justify="right")
     for row in scores.worst(WORST).tolist():
+        # The bound is the smallest over the targets: which of them it was.
         at = int(abs(scores.signed[row] - scores.values[row]).argmin())
         worst.add_row(
             str(row),

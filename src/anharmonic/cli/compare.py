@@ -62,7 +62,7 @@ def compare_command(
     claim_page(page)
     loaded, where = models.load(), points.region()
     with folder_of(page, folders.keep, folders.resume) as folder:
-        found = ah.compare(
+        compared = ah.compare(
             loaded,
             where,
             region=region.value,
@@ -78,42 +78,42 @@ def compare_command(
         if page is not None:
             ah.report.write(
                 page,
-                found,
+                compared,
                 points=where,
-                contributions=explain_worst(loaded, where, found),
+                contributions=explain_worst(loaded, where, compared),
                 command=command_line(),
             )
-        show_comparison(found, as_json)
+        show_comparison(compared, as_json)
 
 
-def show_comparison(found: Comparison, as_json: bool) -> None:
+def show_comparison(compared: Comparison, as_json: bool) -> None:
     """The ranking on standard output, and which differences are real."""
     if as_json:
-        print(json.dumps(plain(found.summary())))
+        print(json.dumps(plain(compared.summary())))
         return
     console = Console()
-    console.print(_ranking(found))
-    about = remark(found.settings, always=True)
+    console.print(_ranking(compared))
+    about = remark(compared.settings, always=True)
     console.print(printable(about), highlight=False, soft_wrap=True, style="dim")
-    for each in found.differences:
-        console.print(printable(str(each)), highlight=False, style="" if each.real else "dim")
+    for pair in compared.differences:
+        console.print(printable(str(pair)), highlight=False, style="" if pair.real else "dim")
 
 
-def _ranking(found: Comparison) -> Table:
+def _ranking(compared: Comparison) -> Table:
     """Every mean of every model; where there are two, the one that counts is bold."""
-    caption = f"{found.counting.capitalize()}." if found.counting else None
-    table = Table(title=f"{found.metric}, from the smallest on", caption=caption)
+    caption = f"{compared.counting.capitalize()}." if compared.counting else None
+    table = Table(title=f"{compared.metric}, from the smallest on", caption=caption)
     table.add_column("model")
-    places = list(found.places(found.ranking[0]))
-    headings = [f"at the {place}" for place in places] if len(places) > 1 else [found.metric]
+    places = list(compared.places(compared.ranking[0]))
+    headings = [f"at the {place}" for place in places] if len(places) > 1 else [compared.metric]
     for heading in (*headings, "queries"):
         table.add_column(heading, justify="right")
-    for name in found.ranking:
-        measured = found.places(name)
+    for name in compared.ranking:
+        measured = compared.places(name)
         means = [
-            f"[bold]{mean}[/]" if len(places) > 1 and place == found.where(name) else str(mean)
+            f"[bold]{mean}[/]" if len(places) > 1 and place == compared.where(name) else str(mean)
             for place, mean in (
-                (place, Estimate(each.mean, each.error)) for place, each in measured.items()
+                (place, Estimate(there.mean, there.error)) for place, there in measured.items()
             )
         ]
         queries = sum(scores.queries for scores in measured.values())

@@ -35,28 +35,27 @@ def demo(
     Example: anharmonic demo, or anharmonic demo --serve for a live page.
     """
     if serve:
-        _served(seed, port)
+        _serve(seed, port)
         return
-
     from anharmonic.demos.wine import wine
 
     waiting = Console(stderr=True)
-    found: list[Wine] = []
+    rows: list[Wine] = []
     with waiting.status("training and measuring …") as status:
         for row in wine(seed):
-            found.append(row)
+            rows.append(row)
             status.update(f"{row.name} is measured; training and measuring …")
     if as_json:
-        print(json.dumps([_plain(row) for row in found]))
+        print(json.dumps([_plain(row) for row in rows]))
         return
     console = Console()
-    console.print(_table(found))
+    console.print(_table(rows))
     for fit, overfit in (("GBDT-1", "GBDT-2"), ("MLP-1", "MLP-2")):
-        console.print(_verdict(found, fit, overfit))
+        console.print(_verdict(rows, fit, overfit))
     console.print("Accuracies depend on the split and are not tuned to the paper's.", style="dim")
 
 
-def _served(seed: int, port: int) -> None:
+def _serve(seed: int, port: int) -> None:
     """Watch a wine sorter whose bottles drift after twelve seconds."""
     service = service_package()
     from anharmonic.cli.address import require_free
@@ -66,19 +65,18 @@ def _served(seed: int, port: int) -> None:
 
     with tempfile.TemporaryDirectory(prefix="anharmonic-") as folder:
         settings = service.Settings(port=port)
-        made = demo_service(str(Path(folder) / "demo.db"), settings, seed)
+        watched = demo_service(str(Path(folder) / "demo.db"), settings, seed)
         tell(f"Open http://127.0.0.1:{port}/ and wait for an alarm. Ctrl-C stops it.")
-        service.run(made)
+        service.run(watched)
 
 
-def _table(found: list[Wine]) -> Table:
-
+def _table(rows: list[Wine]) -> Table:
     from anharmonic.demos.wine import RADIUS
 
     table = Table(title=f"Wine, two features, r = {RADIUS}: gamma of the class label")
     for name in ("model", "gamma", "paper", "train", "test", "queries"):
         table.add_column(name, justify="left" if name == "model" else "right")
-    for row in found:
+    for row in rows:
         table.add_row(
             row.name,
             str(Estimate(row.scores.mean, row.scores.error)),
@@ -90,8 +88,8 @@ def _table(found: list[Wine]) -> Table:
     return table
 
 
-def _verdict(found: list[Wine], fit: str, overfit: str) -> str:
-    by_name = {row.name: row.scores for row in found}
+def _verdict(rows: list[Wine], fit: str, overfit: str) -> str:
+    by_name = {row.name: row.scores for row in rows}
     ratio = by_name[overfit].mean / by_name[fit].mean
     return f"{overfit} has {ratio:.1f} times the gamma of {fit}: it bends more between its points."
 

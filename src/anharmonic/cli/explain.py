@@ -12,7 +12,7 @@ from rich.table import Table
 
 import anharmonic as ah
 from anharmonic._core.columns import remark
-from anharmonic._core.files import whole_file
+from anharmonic._core.files import write_text_whole
 from anharmonic.cli.groups import (
     Json,
     ModelOptions,
@@ -49,11 +49,11 @@ def explain_command(
     Example: anharmonic explain model.onnx --data points.parquet --row 17 --html why.html
     """
     claim_page(html, "plots")
-    asked, region = model.load(), points.region()
+    loaded, region = model.load(), points.region()
     if row >= len(region):
         raise SettingsError(f"there is no row {row}: the data have rows 0 to {len(region) - 1}")
-    found = ah.explain(
-        asked,
+    explained = ah.explain(
+        loaded,
         region.rows(np.array([row])),
         steps=steps,
         **step.arguments(),
@@ -61,38 +61,37 @@ def explain_command(
         reference=region if points.reference is None else points.reference_table(),
     )
     if html is not None:
-        _write_page(found, html)
+        _write_page(explained, html)
     if as_json:
-        print(found.to_json())
+        print(explained.to_json())
         return
     console = Console(highlight=False, soft_wrap=True)
-    for sentence in found.sentences:
+    for sentence in explained.sentences:
         console.print(printable(sentence))
-    if found.contributions is not None:
-        console.print(_table(found))
-    console.print(printable(f"{found.queries:,} queries{remark(found.settings)}"))
+    if explained.contributions is not None:
+        console.print(_table(explained))
+    console.print(printable(f"{explained.queries:,} queries{remark(explained.settings)}"))
 
 
-def _table(found: Explanation) -> Table:
+def _table(explained: Explanation) -> Table:
     table = Table(title="what the deviation is made of")
     table.add_column("feature")
     for name in ("value", "share of the deviation"):
         table.add_column(name, justify="right")
-    for name, value, share in found.parts(SHOWN):
+    for name, value, share in explained.parts(SHOWN):
         table.add_row(printable(name), printable(value), f"{share:+.3g}")
     return table
 
 
-def _write_page(found: Explanation, path: Path) -> None:
+def _write_page(explained: Explanation, path: Path) -> None:
     """The explanation's own HTML and, where there is one to draw, its picture."""
     picture = ""
-    if found.contributions is not None:
-        figure = ah.plots.explanation(found)
+    if explained.contributions is not None:
+        figure = ah.plots.explanation(explained)
         picture = figure.to_html(full_html=False, include_plotlyjs=True, include_mathjax=False)
     page = (
         "<!doctype html><html lang='en'><head><meta charset='utf-8'><title>Explanation</title>"
         "</head><body style='font-family: system-ui, sans-serif; margin: 2rem'>"
-        f"{picture}{found._repr_html_()}</body></html>"
+        f"{picture}{explained._repr_html_()}</body></html>"
     )
-    with whole_file(path) as temporary:
-        Path(temporary).write_text(page, encoding="utf-8")
+    write_text_whole(path, page)

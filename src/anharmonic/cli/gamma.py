@@ -49,10 +49,10 @@ def gamma_command(
     `gamma plan` and `gamma collect` are for a model that cannot be called from here.
     """
     claim(out)
-    asked, region = model.load(), points.region()
+    loaded, region = model.load(), points.region()
     with keeping(out):
         scores = ah.gamma(
-            asked,
+            loaded,
             region,
             **ball.arguments(),
             **run.arguments(),

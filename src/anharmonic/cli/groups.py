@@ -20,7 +20,7 @@ import typer
 from anharmonic.cli import parsing
 
 if TYPE_CHECKING:
-    from anharmonic._core.protocols import Map, Model
+    from anharmonic._core.protocols import Array, Map, Model
     from anharmonic.regions import Region
 
 __all__ = [
@@ -74,12 +74,12 @@ def grouped(command: Command) -> Command:
         parameters += options
 
     @functools.wraps(command)
-    def run(**given: Any) -> None:
-        made = {
-            name: groups[name](**{field: given.pop(field) for field in fields})
+    def run(**options: object) -> None:
+        filled = {
+            name: groups[name](**{field: options.pop(field) for field in fields})
             for name, fields in fields_of.items()
         }
-        command(**made, **given)
+        command(**filled, **options)
 
     # Typer reads both: the signature for names and defaults, the annotations for types.
     setattr(run, "__signature__", inspect.Signature(parameters))  # noqa: B010
@@ -91,12 +91,12 @@ def _options(kind: Any, default: Any) -> list[inspect.Parameter]:
     """A group's fields as parameters, with the defaults of `default` where there is one."""
     hints = get_type_hints(kind, include_extras=True)
     title = str(kind.__doc__).splitlines()[0].rstrip(".")
-    found = []
+    parameters = []
     for field in dataclasses.fields(kind):
         value = inspect.Parameter.empty if field.default is dataclasses.MISSING else field.default
         if default is not inspect.Parameter.empty:
             value = getattr(default, field.name)
-        found.append(
+        parameters.append(
             inspect.Parameter(
                 field.name,
                 inspect.Parameter.KEYWORD_ONLY,
@@ -104,7 +104,7 @@ def _options(kind: Any, default: Any) -> list[inspect.Parameter]:
                 annotation=_in_panel(hints[field.name], title),
             )
         )
-    return found
+    return parameters
 
 
 def _in_panel(annotation: Any, title: str) -> Any:
@@ -178,7 +178,7 @@ class TableOptions:
         None
     )
 
-    def table(self, reference: Path | None = None) -> Any:
+    def table(self, reference: Path | None = None) -> Array:
         """The rows, with the columns that are read."""
         path = parsing.given_data(self.data)
         return parsing.points_data(path, self.columns, self.drop, reference)
@@ -209,7 +209,7 @@ class PointOptions(TableOptions):
 
         return points(self.table(self.reference), moving=self.moves)
 
-    def reference_table(self) -> Any:
+    def reference_table(self) -> Array | None:
         """The reference, with the same columns; None where there is none."""
         return parsing.reference_data(self.reference, self.columns, self.drop)
 
@@ -232,7 +232,7 @@ class DirectionOptions:
     )
     bounds: Annotated[str | None, typer.Option(help="Keep neighbours within LOW,HIGH.")] = None
 
-    def arguments(self) -> dict[str, Any]:
+    def arguments(self) -> parsing.Arguments:
         """What was said, as arguments of `gamma`."""
         return parsing.sphere_arguments(scale=self.scale, bounds=self.bounds) | parsing.given(
             ball=self.ball, directions=self.directions, rotations=self.rotations
@@ -245,7 +245,7 @@ class BallOptions(DirectionOptions):
 
     radius: Annotated[str | None, typer.Option(help='In scaled units, or "auto".')] = "auto"
 
-    def arguments(self) -> dict[str, Any]:
+    def arguments(self) -> parsing.Arguments:
         """What was said, as arguments of `gamma`."""
         return super().arguments() | parsing.sphere_arguments(radius=self.radius)
 
@@ -264,7 +264,7 @@ class StepOptions:
         float | None, typer.Option(help="Round features to multiples: 1 for grey levels.")
     ] = None
 
-    def arguments(self) -> dict[str, Any]:
+    def arguments(self) -> parsing.Arguments:
         """What was said, as arguments of everything that walks."""
         return parsing.sphere_arguments(
             radius=self.radius, scale=self.scale, bounds=self.bounds
@@ -282,7 +282,7 @@ class RunOptions:
         int | None, typer.Option(min=1, help="Rows to ask the model for in a call.")
     ] = None
 
-    def arguments(self) -> dict[str, Any]:
+    def arguments(self) -> parsing.Arguments:
         """What was said, as arguments of any measure."""
         return parsing.given(seed=self.seed, batch_size=self.batch_size)
 
@@ -337,7 +337,7 @@ class WatchOptions:
     ] = None
     seed: Seed = 0
 
-    def arguments(self) -> dict[str, Any]:
+    def arguments(self) -> parsing.Arguments:
         """What was said, as arguments of a `Monitor`."""
         return {
             "moving": parsing.split(self.moving),

@@ -19,8 +19,8 @@ ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def write_verdicts(path: Path, verdicts: Iterable[Verdict], seconds: float) -> None:
-    """One test case a criterion; a failure's message is the verdict's sentence."""
-    _write(path, [_judged(verdict, seconds) for verdict in verdicts])
+    """One test case per criterion; a failure's message is the verdict's sentence."""
+    _write(path, [_suite_of(verdict, seconds) for verdict in verdicts])
 
 
 def write_error(path: Path, problem: BaseException, seconds: float) -> None:
@@ -30,7 +30,7 @@ def write_error(path: Path, problem: BaseException, seconds: float) -> None:
     _write(path, [suite])
 
 
-def _judged(verdict: Verdict, seconds: float) -> ElementTree.Element:
+def _suite_of(verdict: Verdict, seconds: float) -> ElementTree.Element:
     low, high = verdict.interval
     properties = {
         "estimate": verdict.estimate.value,

@@ -27,7 +27,7 @@ class Entry(NamedTuple):
         """The command itself."""
         module, attribute = self.place.split(":")
         try:
-            found = getattr(import_module(module), attribute)
+            command = getattr(import_module(module), attribute)
         except ModuleNotFoundError as problem:
             if problem.name == module.partition(".")[0] == "studies":
                 raise SettingsError(
@@ -35,10 +35,10 @@ class Entry(NamedTuple):
                     "with pip install -e ., and run this again there"
                 ) from problem
             raise
-        if isinstance(found, typer.Typer):
-            return typer.main.get_command(found)
+        if isinstance(command, typer.Typer):
+            return typer.main.get_command(command)
         alone = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
-        alone.command(name)(found)
+        alone.command(name)(command)
         return typer.main.get_command(alone)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import typer
@@ -76,38 +76,38 @@ def nstep_command(
     Example: anharmonic nstep model.onnx --data points.parquet --kind sway --out sway.parquet
     """
     claim(out)
-    asked, region = model.load(), points.region()
-    given = {
+    loaded, region = model.load(), points.region()
+    arguments = {
         **step.arguments(),
         **run.arguments(),
         "ball": ball,
         "reference": points.reference_table(),
     }
     scores = ah.nstep_robustness(
-        asked,
+        loaded,
         region,
         steps=steps,
         kind=kind.value,
         event=event.value,
         progress=not as_json,
-        **given,
+        **arguments,
     )
     if out is not None:
         scores.save(out)
-    checked = None
+    calibration = None
     if observe:
-        seen = ah.stability.observed_flips(
-            asked, region, steps=steps, walks=observe, event=event.value, **given
+        flips = ah.stability.observed_flips(
+            loaded, region, steps=steps, walks=observe, event=event.value, **arguments
         )
-        checked = ah.stability.calibration(scores, seen)
+        calibration = ah.stability.calibration(scores, flips)
     if as_json:
-        print(json.dumps(plain(_summary(scores, checked))))
+        print(json.dumps(plain(_summary(scores, calibration))))
         return
     console = Console(highlight=False, soft_wrap=True)
     console.print(_table(scores))
     console.print(printable(remark(scores.settings, always=True)), style="dim")
-    if checked is not None:
-        console.print(printable(repr(checked)))
+    if calibration is not None:
+        console.print(printable(repr(calibration)))
 
 
 def _least(scores: Scores) -> list[int]:
@@ -115,30 +115,30 @@ def _least(scores: Scores) -> list[int]:
     return [int(row) for row in np.argsort(-ah.baselines.fragility(scores), kind="stable")[:SHOWN]]
 
 
-def _summary(scores: Scores, checked: Calibration | None) -> dict[str, Any]:
-    told = scores.summary() | {"least_stable_rows": _least(scores)}
-    if checked is not None:
-        told["brier"] = {
-            "value": checked.brier.value,
-            "error": checked.brier.error,
-            "average_rate": checked.constant,
+def _summary(scores: Scores, calibration: Calibration | None) -> dict[str, object]:
+    facts = scores.summary() | {"least_stable_rows": _least(scores)}
+    if calibration is not None:
+        facts["brier"] = {
+            "value": calibration.brier.value,
+            "error": calibration.brier.error,
+            "average_rate": calibration.constant,
         }
-    return told
+    return facts
 
 
 def _table(scores: Scores) -> Table:
     from anharmonic.measures.search.result import StepSettings
 
-    known = scores.settings.as_kind(StepSettings)
+    settings = scores.settings.as_kind(StepSettings)
     table = Table(
-        title=f"{scores.metric} of {printable(str(known.model))} over {known.steps} steps of "
-        f"radius {known.radius:.4g}, {len(scores):,} points, {scores.queries:,} queries; "
+        title=f"{scores.metric} of {printable(str(settings.model))} over {settings.steps} steps of "
+        f"radius {settings.radius:.4g}, {len(scores):,} points, {scores.queries:,} queries; "
         f"mean {Estimate(scores.mean, scores.error)}"
     )
     for name in (
         "least stable rows",
         scores.metric,
-        "P" if known.nstep == How.paper else "margin",
+        "P" if settings.nstep == How.paper else "margin",
     ):
         table.add_column(name, justify="right")
     for row in _least(scores):

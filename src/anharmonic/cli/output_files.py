@@ -88,8 +88,8 @@ def keeping(out: Path | None) -> Iterator[None]:
     try:
         yield
     except BaseException as stop:
-        found = getattr(stop, "partial", None)
-        if found is not None and found.started:
+        partial = getattr(stop, "partial", None)
+        if partial is not None and partial.started:
             kept = partial_of(out)
             with suppress(OSError):  # a terminal that is no longer there
                 tell(
@@ -100,10 +100,10 @@ def keeping(out: Path | None) -> Iterator[None]:
         raise
 
 
-def finish(found: Scores | Search, out: Path | None) -> None:
+def finish(result: Scores | Search, out: Path | None) -> None:
     """Write the result; what was kept on the way is no longer needed."""
     if out is not None:
-        found.save(out)
+        result.save(out)
         partial = partial_of(out)
         assert partial is not None
         partial.unlink(missing_ok=True)

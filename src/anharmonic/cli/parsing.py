@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 from anharmonic.errors import InputError, SettingsError
 
 if TYPE_CHECKING:
-    from anharmonic._core.protocols import Map, Model
+    from anharmonic._core.protocols import Array, Map, Model
 
 __all__ = [
+    "Arguments",
     "check_one_model",
     "chosen",
     "executor",
@@ -36,21 +37,25 @@ __all__ = [
 ]
 
 
+Arguments = dict[str, Any]
+"""Arguments for a measure by name: each is checked by the measure itself."""
+
+
 def load(source: str, output: str | None, trust: bool) -> Model:
     """The model that text on the command line stands for."""
     from anharmonic.cli.importing import folder_last
     from anharmonic.models import as_model
     from anharmonic.models.files import PICKLES, is_attribute, load_attribute
 
-    asked = number(output)
+    wanted = number(output)
     if is_attribute(source) and not Path(source).exists():
         with folder_last():
             load_attribute(source)
     elif trust and Path(source).suffix.lower() in PICKLES:
         # A pickle names modules as well: those that its classes were defined in.
         with folder_last():
-            return as_model(source, output=asked, trust=True)
-    return as_model(source, output=asked, trust=trust)
+            return as_model(source, output=wanted, trust=True)
+    return as_model(source, output=wanted, trust=trust)
 
 
 def check_one_model(argument: str | None, option: str | None) -> None:
@@ -83,7 +88,7 @@ def given_data(path: Path | None) -> Path:
 
 def points_data(
     path: Path, columns: str | None, drop: str | None, reference: Path | None = None
-) -> Any:
+) -> Array:
     """What is in a file, without columns that were not asked for.
 
     One of two files may lack what is dropped, such as the label.
@@ -97,7 +102,7 @@ def points_data(
     return chosen(table, columns, drop, path, elsewhere)
 
 
-def reference_data(path: Path | None, columns: str | None, drop: str | None) -> Any:
+def reference_data(path: Path | None, columns: str | None, drop: str | None) -> Array | None:
     """Reference data, with the same columns as the points."""
     if path is None:
         return None
@@ -108,12 +113,12 @@ def reference_data(path: Path | None, columns: str | None, drop: str | None) -> 
 
 
 def chosen(
-    table: Any,
+    table: Array,
     columns: str | None,
     drop: str | None,
     path: Path,
     elsewhere: Sequence[str] = (),
-) -> Any:
+) -> Array:
     """A table without the columns that were not asked for; `elsewhere` are known to be dropped."""
     import narwhals.stable.v1 as nw
 
@@ -126,8 +131,8 @@ def chosen(
         return table
     wanted = split(columns) or list(native.columns)
     dropped = split(drop) or []
-    asked = [*wanted, *(name for name in dropped if name not in elsewhere)]
-    missing = [name for name in asked if name not in native.columns]
+    needed = [*wanted, *(name for name in dropped if name not in elsewhere)]
+    missing = [name for name in needed if name not in native.columns]
     if missing:
         raise InputError(
             f"{path} has no column {shown(missing)}: there are {shown(native.columns)}"
@@ -135,7 +140,7 @@ def chosen(
     return native.select([name for name in wanted if name not in dropped]).to_native()
 
 
-def names_of(table: Any) -> list[str]:
+def names_of(table: object) -> list[str]:
     """The columns of a table; an array's have no names."""
     import narwhals.stable.v1 as nw
 
@@ -156,7 +161,7 @@ def name_and_value(text: str) -> tuple[str, str]:
     return name, value
 
 
-def number(text: str | None) -> Any:
+def number(text: str | None) -> int | str | None:
     """A column's number, or a word."""
     return int(text) if text is not None and text.lstrip("-").isdigit() else text
 
@@ -164,12 +169,12 @@ def number(text: str | None) -> Any:
 def numbers(text: str | None, option: str) -> list[float] | None:
     """Numbers with commas between them."""
     try:
-        return None if text is None else [float(each) for each in text.split(",")]
+        return None if text is None else [float(part) for part in text.split(",")]
     except ValueError:
         raise SettingsError(f"{option} {text}: give numbers, such as 0.1,0.2") from None
 
 
-def radius_value(text: str) -> Any:
+def radius_value(text: str) -> float | str:
     """A number or "auto"."""
     try:
         return text if text == "auto" else float(text)
@@ -177,7 +182,7 @@ def radius_value(text: str) -> Any:
         raise SettingsError(f'--radius {text}: give a number or "auto"') from None
 
 
-def scale_value(text: str) -> Any:
+def scale_value(text: str) -> str | None:
     """Standard deviations ("auto"), or None for raw units."""
     if text not in ("auto", "raw"):
         raise SettingsError(f'--scale {text}: give "auto" or "raw"')
@@ -189,7 +194,7 @@ def pair(text: str | None) -> tuple[float, float] | None:
     if text is None:
         return None
     try:
-        low, high = (float(each) for each in text.split(","))
+        low, high = (float(part) for part in text.split(","))
     except ValueError:
         raise SettingsError(f"--bounds {text}: give two numbers, such as 0,255") from None
     return low, high
@@ -197,14 +202,14 @@ def pair(text: str | None) -> tuple[float, float] | None:
 
 def sphere_arguments(
     *, radius: str | None = None, scale: str | None = None, bounds: str | None = None
-) -> dict[str, Any]:
+) -> Arguments:
     """Radius, scale and bounds as arguments, without what was not said."""
-    found = given(radius=None if radius is None else radius_value(radius), bounds=pair(bounds))
+    arguments = given(radius=None if radius is None else radius_value(radius), bounds=pair(bounds))
     # None means raw units to a measure, and is no missing option.
-    return found if scale is None else found | {"scale": scale_value(scale)}
+    return arguments if scale is None else arguments | {"scale": scale_value(scale)}
 
 
-def given(**options: Any) -> dict[str, Any]:
+def given(**options: object) -> Arguments:
     """The options that were said."""
     return {name: value for name, value in options.items() if value is not None}
 

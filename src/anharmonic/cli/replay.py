@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import typer
@@ -18,6 +18,7 @@ from anharmonic.cli.parsing import chosen, given_data, names_of, split
 from anharmonic.cli.show import command_line, plain, printable, tell
 
 if TYPE_CHECKING:
+    from anharmonic._core.protocols import Array
     from anharmonic.monitor import Replay
 
 __all__ = ["monitor", "replay_command"]
@@ -68,19 +69,19 @@ def replay_command(
         )
     stream_file, quiet_file = given_data(data), watched.reference
     dropped = ",".join([*(split(watched.drop) or []), *([time] if time else [])]) or None
-    stream, known = read_data(stream_file, tell), read_data(quiet_file, tell)
+    stream, quiet = read_data(stream_file, tell), read_data(quiet_file, tell)
     # Either may lack the label, and the reference the time.
-    either = [name for name in names_of(known) if name != time]
+    either = [name for name in names_of(quiet) if name != time]
     monitor = ah.Monitor(
         model.load(),
-        chosen(known, watched.columns, dropped, quiet_file, split(dropped) or []),
+        chosen(quiet, watched.columns, dropped, quiet_file, split(dropped) or []),
         watch=watch,
         block="auto" if block == "auto" else int(block),
         **watched.arguments(),
     )
     tell(f"moving {named.shown(monitor.scorer.columns)}")
     with shown(not as_json) as progress:
-        found = ah.monitor.replay(
+        replay = ah.monitor.replay(
             monitor,
             chosen(stream, watched.columns, dropped, stream_file, either),
             times=None if time is None else _column(stream, time),
@@ -88,36 +89,36 @@ def replay_command(
             progress=progress,
         )
     if out is not None:
-        ah.report.write_replay(out, found, command=command_line())
+        ah.report.write_replay(out, replay, command=command_line())
         tell(f"{out} is written.")
     if as_json:
-        print(json.dumps(plain(found.summary())))
+        print(json.dumps(plain(replay.summary())))
     else:
-        _show(found)
+        _show(replay)
 
 
-def _column(table: Any, name: str) -> Any:
+def _column(table: Array, name: str) -> Array:
     import narwhals.stable.v1 as nw
 
     # That it is there was checked when it was dropped.
     return np.asarray(nw.from_native(table, eager_only=True)[name].to_numpy())
 
 
-def _show(found: Replay) -> None:
+def _show(replay: Replay) -> None:
     console = Console(highlight=False)
-    blocks = ", ".join(f"{name} {block:,}" for name, block in found.blocks.items())
+    blocks = ", ".join(f"{name} {block:,}" for name, block in replay.blocks.items())
     console.print(
-        f"{found.scored:,} of {len(found):,} points scored, {found.queries:,} queries; "
+        f"{replay.scored:,} of {len(replay):,} points scored, {replay.queries:,} queries; "
         f"scores averaged: {printable(blocks)}"
     )
-    console.print(f"Promised: {found.promise}." if found.promised else f"Mind: {found.promise}.")
-    if not found.alarms:
+    console.print(f"Promised: {replay.promise}." if replay.promised else f"Mind: {replay.promise}.")
+    if not replay.alarms:
         console.print("Nothing to raise.")
         return
-    table = Table(title=f"{len(found.alarms)} alarms")
+    table = Table(title=f"{len(replay.alarms)} alarms")
     for name in ("alarm", "segment", "at row", "since about", "log evidence"):
         table.add_column(name, justify="left" if name in ("alarm", "segment") else "right")
-    for alarm in found.alarms[:20]:
+    for alarm in replay.alarms[:20]:
         table.add_row(
             printable(f"{alarm.watched} {alarm.direction}"),
             printable(alarm.segment or "all"),
@@ -126,9 +127,9 @@ def _show(found: Replay) -> None:
             f"{alarm.log_evidence:.1f} ≥ {alarm.threshold:.1f}",
         )
     console.print(table)
-    if found.culprits:
-        rows = ", ".join(str(row) for row in found.culprits[0].rows.tolist())
+    if replay.culprits:
+        rows = ", ".join(str(row) for row in replay.culprits[0].rows.tolist())
         console.print(f"the first alarm's worst rows: {rows}")
-        named = [share.name for share in found.culprits[0].features[:3] if share.growth > 0]
-        if named:
-            console.print(printable(f"features that bend more: {', '.join(named)}"))
+        features = [share.name for share in replay.culprits[0].features[:3] if share.growth > 0]
+        if features:
+            console.print(printable(f"features that bend more: {', '.join(features)}"))

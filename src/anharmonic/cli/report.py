@@ -67,7 +67,8 @@ def report_command(
         )
         tell(f"{out} is written.")
         return
-    loaded, where = models.load(), points.region()
+    # Data that were not named are missed before a model is loaded.
+    where, loaded = points.region(), models.load()
     shared = {
         **ball.arguments(),
         **run.arguments(),
@@ -77,7 +78,7 @@ def report_command(
     }
     with folder_of(out, None, resume) as folder:
         inner = folder.within("sweep")
-        found = ah.compare(
+        compared = ah.compare(
             loaded,
             where,
             region=region.value,
@@ -93,26 +94,26 @@ def report_command(
         )
         ah.report.write(
             out,
-            found,
+            compared,
             points=where,
             sweep=swept,
-            contributions=explain_worst(loaded, where, found),
+            contributions=explain_worst(loaded, where, compared),
             title=title,
             command=command_line(),
         )
-    tell(f"{out} is written, {found.queries:,} queries.")
+    tell(f"{out} is written, {compared.queries:,} queries.")
 
 
 def _saved(sources: list[str]) -> dict[str, Scores]:
     """Saved scores by name; a file without one goes by its own."""
-    found: dict[str, Scores] = {}
+    by_name: dict[str, Scores] = {}
     for text in sources:
         name, separator, path = text.partition("=")
         file = Path(path if separator else text)
         if not file.is_file():
             raise SettingsError(f"there is no file {file}: give scores saved with --out")
         key = name if separator else file.stem
-        if key in found:
+        if key in by_name:
             raise SettingsError(f"two scores are called {key}: name them, as in a={file}")
-        found[key] = Scores.load(file)
-    return found
+        by_name[key] = ah.Scores.load(file)
+    return by_name

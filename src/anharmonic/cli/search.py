@@ -67,13 +67,13 @@ def search_command(
         raise SettingsError("--resume goes on with one --climb: give the one it was made with")
     for way in climbs:
         claim(_target(out, way, len(climbs)))
-    asked, region, reference = model.load(), points.region(), points.reference_table()
-    found: list[Search] = []
+    loaded, region, reference = model.load(), points.region(), points.reference_table()
+    searches: list[Search] = []
     for way in climbs:
         target = _target(out, way, len(climbs))
         with keeping(target):
             search = ah.adversarial_search(
-                asked,
+                loaded,
                 region,
                 **step.arguments(),
                 **run.arguments(),
@@ -88,29 +88,29 @@ def search_command(
                 progress=not as_json,
             )
         finish(search, target)
-        found.append(search)
+        searches.append(search)
     if as_json:
-        print(json.dumps(plain([search.summary() for search in found])))
+        print(json.dumps(plain([search.summary() for search in searches])))
         return
     console = Console(highlight=False)
-    console.print(_table(found))
+    console.print(_table(searches))
     console.print(
-        printable(remark(found[0].settings, always=True)),
+        printable(remark(searches[0].settings, always=True)),
         soft_wrap=True,
         style="dim",
     )
 
 
-def _target(out: Path | None, climb: Way, many: int) -> Path | None:
+def _target(out: Path | None, climb: Way, count: int) -> Path | None:
     """One file per climb: search.parquet, or search-margin.parquet where there are several."""
-    return out if out is None or many == 1 else out.with_stem(f"{out.stem}-{climb.value}")
+    return out if out is None or count == 1 else out.with_stem(f"{out.stem}-{climb.value}")
 
 
-def _table(found: list[Search]) -> Table:
-    settings = found[0].settings
+def _table(searches: list[Search]) -> Table:
+    settings = searches[0].settings
     table = Table(
         title=f"flips of {printable(settings.model)} in {settings.steps} steps of radius "
-        f"{settings.radius:.4g}, {len(found[0]):,} points"
+        f"{settings.radius:.4g}, {len(searches[0]):,} points"
     )
     table.add_column("climb")
     heads = (
@@ -123,15 +123,15 @@ def _table(found: list[Search]) -> Table:
     )
     for name in heads:
         table.add_column(name, justify="right")
-    for each in found:
-        rate, flips = each.rate, each.flips[each.flipped]
-        queries = int(each.queries.sum())
+    for search in searches:
+        rate, flips = search.rate, search.flips[search.flipped]
+        queries = int(search.queries.sum())
         table.add_row(
-            each.settings.climb + ("" if each.complete else " (unfinished)"),
+            search.settings.climb + ("" if search.complete else " (unfinished)"),
             f"{len(flips):,} ({rate.value:.1%})",
             f"{rate.low:.1%} … {rate.high:.1%}",
             f"{np.median(flips):g}" if len(flips) else "–",
-            f"{int(each.stuck.sum()):,}",
+            f"{int(search.stuck.sum()):,}",
             f"{queries:,}",
             f"{queries / len(flips):,.0f}" if len(flips) else "–",
         )

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from contextlib import closing
 from pathlib import Path
-from typing import Annotated, Any
+from types import ModuleType
+from typing import Annotated
 
 import typer
 
@@ -68,16 +69,18 @@ def serve_command(
         retention=service.Retention(keep_days and keep_days * DAY, keep_megabytes),
     )
     require_free(port, host)
-    asked = model.load()
+    loaded = model.load()
     points = points_data(watched.reference, watched.columns, watched.drop)
-    with closing(service.Store(store)) as kept:
+    with closing(service.Store(store)) as storage:
         tell(f"measuring {len(points):,} reference points …")
-        monitor = ah.Monitor(asked, points, watch=split(watch) or "gamma", **watched.arguments())
-        made = service.StoredMonitor(monitor, points, kept, name or asked.name, version, fresh)
+        monitor = ah.Monitor(loaded, points, watch=split(watch) or "gamma", **watched.arguments())
+        served = service.StoredMonitor(
+            monitor, points, storage, name or loaded.name, version, fresh
+        )
         tell(f"moving {shown(monitor.scorer.columns)}")
-        tell(f"watching {made.name}: the page is http://{host}:{port}/ (Ctrl-C stops it)")
+        tell(f"watching {served.name}: the page is http://{host}:{port}/ (Ctrl-C stops it)")
         tell(f"points go to POST http://{host}:{port}/v1/observe")
-        service.run(service.Service(made, settings))
+        service.run(service.Service(served, settings))
 
 
 def export_command(
@@ -94,9 +97,9 @@ def export_command(
     """
     service = service_package()
     claim(out)
-    with closing(service.Store(store)) as kept:
-        many = service.export(kept, out, split(columns) or (), monitor)
-    tell(f"{many:,} events are in {out}")
+    with closing(service.Store(store)) as storage:
+        count = service.export(storage, out, split(columns) or (), monitor)
+    tell(f"{count:,} events are in {out}")
 
 
 def _model_there(model: str) -> str | None:
@@ -110,7 +113,7 @@ def _model_there(model: str) -> str | None:
     return f"{address.model}/versions/{version}" if "/versions/" in address.shown else address.model
 
 
-def service_package() -> Any:
+def service_package() -> ModuleType:
     """The service, or a word on how to install it."""
     try:
         from anharmonic.serve import monitor as service

@@ -18,16 +18,16 @@ MOST_FEATURES = 1000
 
 
 def explain_worst(
-    models: dict[str, Model], region: Region, found: Comparison
+    models: dict[str, Model], region: Region, compared: Comparison
 ) -> dict[str, Contributions]:
     """What is behind the worst points of every model, where that can be said at little cost."""
     from anharmonic._core.reductions import is_additive
     from anharmonic.measures.explain import worst_contributions
 
-    first = next(iter(found.scores.values())).settings
+    first = next(iter(compared.scores.values())).settings
     if first.dimension > MOST_FEATURES or not is_additive(first.reduction):
         return {}
     return {
-        name: worst_contributions(model, region, found.scores[name], WORST)
+        name: worst_contributions(model, region, compared.scores[name], WORST)
         for name, model in models.items()
     }

@@ -6,7 +6,7 @@ import json
 import math
 import shlex
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from rich.console import Console
@@ -103,15 +103,19 @@ def _worst(scores: Scores) -> Table:
             str(row),
             str(Estimate(scores.values[row], scores.errors[row])),
             f"{low[row]:.4g} … {high[row]:.4g}",
-            ", ".join(f"{each:.3g}" for each in outputs),
+            ", ".join(f"{value:.3g}" for value in outputs),
         )
     return table
 
 
-def plain(value: Any) -> Any:
+@overload
+def plain(value: dict[str, Any]) -> dict[str, object]: ...
+@overload
+def plain(value: object) -> object: ...
+def plain(value: object) -> object:
     """JSON has no NaN: say null."""
     if isinstance(value, dict):
-        return {name: plain(each) for name, each in value.items()}
+        return {name: plain(part) for name, part in value.items()}
     if isinstance(value, list):
-        return [plain(each) for each in value]
+        return [plain(part) for part in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value

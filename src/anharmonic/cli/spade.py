@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -20,6 +20,7 @@ from anharmonic.cli.show import command_line, plain, printable, tell
 from anharmonic.errors import SettingsError
 
 if TYPE_CHECKING:
+    from anharmonic._core.protocols import Array, Model
     from anharmonic.measures.spectral import SpadeScores
 
 __all__ = ["spade_command"]
@@ -68,10 +69,10 @@ def spade_command(
             "--inputs and --outputs are the same file, which would score 1 whatever it holds: "
             "choose its columns with --columns and --output-columns"
         )
-    given = _sources(model, points, inputs, outputs, output_columns)
+    sources = _sources(model, points, inputs, outputs, output_columns)
     with _stages(quiet=as_json) as progress:
         scores = ah.spade(
-            *given,
+            *sources,
             neighbours=neighbours,
             rank=rank,
             components=components,  # type: ignore[arg-type]
@@ -88,8 +89,8 @@ def spade_command(
         ah.report.write_spade(
             html,
             scores,
-            points=given[0 if recorded else 1],
-            outputs=given[1] if recorded else None,
+            points=sources[0 if recorded else 1],
+            outputs=sources[1] if recorded else None,
             shape=sizes,
             command=command_line(),
         )
@@ -102,9 +103,9 @@ def _sizes(shape: str | None) -> tuple[int, ...] | None:
     if shape is None:
         return None
     sizes = shape.lower().split("x")
-    if not all(each.isdigit() for each in sizes):
+    if not all(size.isdigit() for size in sizes):
         raise SettingsError(f"--shape {shape}: give sizes such as 28x28 or 3x32x32")
-    return tuple(int(each) for each in sizes)
+    return tuple(int(size) for size in sizes)
 
 
 def _sources(
@@ -113,10 +114,10 @@ def _sources(
     inputs: Path | None,
     outputs: Path | None,
     output_columns: str | None,
-) -> tuple[Any, Any]:
+) -> tuple[Array | Model, Array]:
     """Inputs and outputs, or a model and points."""
-    asked = model.name is not None or points.data is not None
-    if inputs is not None and outputs is not None and not asked:
+    by_model = model.name is not None or points.data is not None
+    if inputs is not None and outputs is not None and not by_model:
         recorded = points_data(outputs, output_columns, None)
         return points_data(inputs, points.columns, points.drop), recorded
     if model.name is not None and points.data is not None and inputs is None and outputs is None:

@@ -51,7 +51,7 @@ def sweep_command(
     """
     loaded, where = models.load(), points.region()
     with folder_of(None, folders.keep, folders.resume) as folder:
-        found = ah.sweep(
+        swept = ah.sweep(
             loaded,
             where,
             numbers(radii, "--radii"),
@@ -63,54 +63,55 @@ def sweep_command(
             resume=folder.resume,
             progress=not as_json,
         )
-        _show(found, as_json)
+        _show(swept, as_json)
 
 
-def _show(found: Sweep, as_json: bool) -> None:
+def _show(swept: Sweep, as_json: bool) -> None:
     if as_json:
-        print(json.dumps(plain(_summary(found))))
+        print(json.dumps(plain(_summary(swept))))
         return
-    radius, why = found.recommended
+    radius, why = swept.recommended
     console = Console(highlight=False)
-    console.print(_table(found))
-    first = next(iter(found.comparisons[0].scores.values()))
+    console.print(_table(swept))
+    first = next(iter(swept.comparisons[0].scores.values()))
     console.print(
         printable(remark(first.settings, always=True)),
         soft_wrap=True,
         style="dim",
     )
     console.print(f"Recommended radius: {radius:.4g}, {printable(why)}.")
-    if len(found.names) > 1 and not found.steady:
+    if len(swept.names) > 1 and not swept.steady:
         console.print("Models really change places between radii: say which radius you ranked at.")
 
 
-def _table(found: Sweep) -> Table:
-    table = Table(title=f"gamma against the radius, {found.queries:,} queries")
-    table.add_column(f"radius, {found.unit}", justify="right")
-    for name in found.names:
+def _table(swept: Sweep) -> Table:
+    table = Table(title=f"gamma against the radius, {swept.queries:,} queries")
+    table.add_column(f"radius, {swept.unit}", justify="right")
+    for name in swept.names:
         table.add_column(printable(name), justify="right")
-    for radius, each in zip(found.radii, found.comparisons, strict=True):
+    for radius, compared in zip(swept.radii, swept.comparisons, strict=True):
         cells = [
-            str(Estimate(each.scores[name].mean, each.scores[name].error)) for name in found.names
+            str(Estimate(compared.scores[name].mean, compared.scores[name].error))
+            for name in swept.names
         ]
         table.add_row(f"{radius:.4g}", *cells)
     return table
 
 
-def _summary(found: Sweep) -> dict[str, object]:
-    means = {name: found.means(name) for name in found.names}
-    radius, why = found.recommended
-    settings = next(iter(found.comparisons[0].scores.values())).settings
+def _summary(swept: Sweep) -> dict[str, object]:
+    means = {name: swept.means(name) for name in swept.names}
+    radius, why = swept.recommended
+    settings = next(iter(swept.comparisons[0].scores.values())).settings
     return {
         "columns": settings.columns,
         "still": settings.still,
-        "radii": list(found.radii),
+        "radii": list(swept.radii),
         "models": {
             name: {"mean": values.tolist(), "error": errors.tolist()}
             for name, (values, errors) in means.items()
         },
         "recommended": {"radius": radius, "why": why},
-        "unit": found.unit,
-        "steady": found.steady,
-        "queries": found.queries,
+        "unit": swept.unit,
+        "steady": swept.steady,
+        "queries": swept.queries,
     }

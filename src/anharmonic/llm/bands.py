@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from anharmonic._core.auroc import auroc, auroc_interval
-from anharmonic._core.files import whole_file
+from anharmonic._core.files import write_text_whole
 from anharmonic._core.protocols import Array, Floats
 from anharmonic._core.randomness import generator
 from anharmonic._core.statistics import Rate
@@ -84,8 +84,7 @@ class Bands:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write JSON, whole or not at all."""
-        with whole_file(path) as temporary:
-            Path(temporary).write_text(json.dumps(asdict(self)) + "\n", encoding="utf-8")
+        write_text_whole(path, json.dumps(asdict(self)) + "\n")
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Bands:

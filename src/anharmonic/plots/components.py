@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,29 +19,53 @@ from anharmonic.plots.style import blank, finished, graph_objects, short
 from anharmonic.regions import Region
 from anharmonic.scores import Scores
 
+if TYPE_CHECKING:
+    from plotly.basedatatypes import BaseTraceType as Trace
+    from plotly.graph_objects import Figure
+
 __all__ = ["FEWEST", "projection"]
 
 FEWEST = 3
+"""Points below which two components say nothing."""
 DRAWN = 800
 RINGED = 10
+"""How many of the worst points have a ring around them."""
 
 
 def projection(
-    scores: Several, points: Any, *, drawn: int = DRAWN, top: float | None = None, seed: int = 0
-) -> Any:
+    scores: Several,
+    points: object,
+    *,
+    drawn: int = DRAWN,
+    top: float | None = None,
+    seed: int = 0,
+) -> Figure:
     """The points on their two main axes, coloured by gamma; the worst ten are ringed.
 
     Axes are principal components of the standardised features (two features are drawn as they
-    are). At most `drawn` points appear, picked with the seed, the worst always among them.
+    are).
+
+    Parameters
+    ----------
+    scores
+        One model's, those of several by name, or a comparison: a panel each.
+    points
+        Where they were measured.
+    drawn
+        The most points that appear, picked at random; the worst are always among them.
+    top
+        Where the colours end, so that several pictures can share them.
+    seed
+        Of the picking.
     """
     from plotly.subplots import make_subplots
 
     models = named(scores)
     region = measured_region(points, next(iter(models.values())))
-    if any(len(each) != len(region) for each in models.values()):
+    if any(len(measured) != len(region) for measured in models.values()):
         raise SettingsError("the scores belong to other points: give the points they were made at")
     top = colour_top(models) if top is None else top
-    picked = _some(len(region), drawn, seed)
+    picked = _sample(len(region), drawn, seed)
     figure = make_subplots(
         rows=1,
         cols=len(models),
@@ -49,11 +74,11 @@ def projection(
         column_titles=[short(name, 30) for name in models],
         figure=blank(),
     )
-    for column, each in enumerate(models.values(), start=1):
-        worst = each.worst(RINGED)
+    for column, measured in enumerate(models.values(), start=1):
+        worst = measured.worst(RINGED)
         shown = np.union1d(picked, worst)
-        places, titles = _places(region, shown, picked)
-        for trace in _dots(each, shown, worst, places):
+        coordinates, titles = _coordinates(region, shown, picked)
+        for trace in _dots(measured, shown, worst, coordinates):
             figure.add_trace(trace, row=1, col=column)
         figure.update_xaxes(title={"text": short(titles[0], 40)}, row=1, col=column)
     figure.update_yaxes(title={"text": short(titles[1], 40)}, col=1)
@@ -61,25 +86,28 @@ def projection(
     figure.update_xaxes(automargin=False)
     figure.update_yaxes(automargin=False)
     figure.update_layout(coloraxis=colours(top))
-    metric, fragile = each.metric, each.fragile
-    some = (
-        f"{len(picked):,} of {len(region):,}" if len(picked) < len(region) else f"{len(region):,}"
-    )
-    caption = (
-        f"{some} points{' picked at random and the worst' if len(picked) < len(region) else ''}, "
-        f"darker where {metric} is larger. The {len(worst)} worst are ringed."
-    )
+    metric, fragile = measured.metric, measured.fragile
+    count = f"{len(region):,} points"
+    if len(picked) < len(region):
+        count = f"{len(picked):,} of {count} picked at random and the worst"
+    caption = f"{count}, darker where {metric} is larger. The {len(worst)} worst are ringed."
     return finished(figure, f"Where {metric} is {fragile}", caption, height=440, headed=True)
 
 
-def _some(many: int, count: int, seed: int) -> Integers:
-    if many <= count:
-        return np.arange(many)
-    return np.sort(generator(seed, Stream.PROJECTION_SAMPLE).choice(many, count, replace=False))
+def _sample(rows: int, count: int, seed: int) -> Integers:
+    """Row numbers, at most `count` of them, in order."""
+    if rows <= count:
+        return np.arange(rows)
+    return np.sort(generator(seed, Stream.PROJECTION_SAMPLE).choice(rows, count, replace=False))
 
 
-def _places(region: Region, shown: Integers, picked: Integers) -> tuple[Floats, tuple[str, str]]:
-    """Coordinates (shown, 2), and what the axes are."""
+def _coordinates(
+    region: Region, shown: Integers, picked: Integers
+) -> tuple[Floats, tuple[str, str]]:
+    """Coordinates (shown, 2), and what the axes are.
+
+    The components are those of the picked points, a fair sample; the worst are none.
+    """
     values = to_numpy64(region.values[shown.tolist()])
     if region.dimension == 1:
         raise SettingsError("one feature has no projection: plot gamma against it instead")
@@ -89,38 +117,42 @@ def _places(region: Region, shown: Integers, picked: Integers) -> tuple[Floats, 
         )
     if region.dimension == 2:
         return values, (region.columns[0], region.columns[1])
-    known = to_numpy64(region.values[picked.tolist()])
-    centre, spread = known.mean(axis=0), known.std(axis=0)
+    sample = to_numpy64(region.values[picked.tolist()])
+    centre, spread = sample.mean(axis=0), sample.std(axis=0)
+    # A feature that does not vary is 0 after centring, whatever it is divided by.
     spread = np.where(spread > 0, spread, 1.0)
-    _, sizes, axes = np.linalg.svd((known - centre) / spread, full_matrices=False)
+    # Principal components: right singular vectors (features, features) of the standardised
+    # sample; squared singular values are proportional to the variances along them.
+    _, sizes, axes = np.linalg.svd((sample - centre) / spread, full_matrices=False)
     share = sizes**2 / max(float(np.sum(sizes**2)), 1e-300)
     # The sign of a component is arbitrary: let its largest coefficient be positive.
     main = axes[:2] * np.sign(axes[:2][np.arange(2), np.abs(axes[:2]).argmax(axis=1)])[:, None]
-    names = tuple(
+    titles = tuple(
         f"{order} component ({part:.0%} of the spread)"
         for order, part in zip(("first", "second"), share[:2], strict=True)
     )
-    return ((values - centre) / spread) @ main.T, (names[0], names[1])
+    return ((values - centre) / spread) @ main.T, (titles[0], titles[1])
 
 
-def _dots(scores: Scores, shown: Integers, worst: Integers, places: Floats) -> list[Any]:
+def _dots(scores: Scores, shown: Integers, worst: Integers, coordinates: Floats) -> list[Trace]:
     """All points, the most fragile on top, and the worst once more with a ring around them."""
     order = np.argsort(np.nan_to_num(fragility(scores)[shown]), kind="stable")
-    rows, places = shown[order], places[order]
+    rows, coordinates = shown[order], coordinates[order]
     ringed = np.isin(rows, worst)
     # Two traces: a size or a line for each point would take a browser twice as long.
+    thin, thick = {"width": 0.8, "color": "#7B8794"}, {"width": 2, "color": "#0072B2"}
     return [
-        _markers(scores, rows[~ringed], places[~ringed], 6, {"width": 0.8, "color": "#7B8794"}),
-        _markers(scores, rows[ringed], places[ringed], 10, {"width": 2, "color": "#0072B2"}),
+        _markers(scores, rows[~ringed], coordinates[~ringed], 6, thin),
+        _markers(scores, rows[ringed], coordinates[ringed], 10, thick),
     ]
 
 
 def _markers(
-    scores: Scores, rows: Integers, places: Floats, size: int, line: dict[str, Any]
-) -> Any:
+    scores: Scores, rows: Integers, coordinates: Floats, size: int, line: Mapping[str, object]
+) -> Trace:
     return graph_objects().Scatter(
-        x=places[:, 0].astype(np.float32),
-        y=places[:, 1].astype(np.float32),
+        x=coordinates[:, 0].astype(np.float32),
+        y=coordinates[:, 1].astype(np.float32),
         mode="markers",
         showlegend=False,
         customdata=rows,

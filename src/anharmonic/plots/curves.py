@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,6 +19,9 @@ from anharmonic.plots.style import (
     text,
 )
 
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
 __all__ = ["decades", "distribution", "radius_curve", "shares_up_to"]
 
 LEVELS = np.linspace(0.0, 1.0, 201)
@@ -27,8 +31,14 @@ SHORTEST = 1e-4
 """The smallest value a logarithmic axis shows, as a share of the largest."""
 
 
-def radius_curve(sweep: Sweep) -> Any:
-    """Mean gamma against the radius with error bars, the recommended radius marked."""
+def radius_curve(sweep: Sweep) -> Figure:
+    """Mean gamma against the radius with error bars, the recommended radius marked.
+
+    Parameters
+    ----------
+    sweep
+        From `sweep`.
+    """
     go = graph_objects()
     styles = model_styles(sweep.names)
     means = {name: sweep.means(name) for name in sweep.names}
@@ -49,6 +59,7 @@ def radius_curve(sweep: Sweep) -> Any:
     radius, why = sweep.recommended
     figure.add_vline(radius, line={"color": "#616E7C", "dash": "dash", "width": 1})
     figure.add_annotation(
+        # On a logarithmic axis an annotation stands at the exponent, a line at the value.
         x=float(np.log10(radius)),
         y=1,
         yref="paper",
@@ -62,7 +73,7 @@ def radius_curve(sweep: Sweep) -> Any:
         type="log",
         title={"text": f"radius, {sweep.unit}"},
         tickvals=list(sweep.radii),
-        ticktext=[f"{each:.2g}" for each in sweep.radii],
+        ticktext=[f"{value:.2g}" for value in sweep.radii],
     )
     figure.update_yaxes(title={"text": "mean gamma"})
     if positive:
@@ -75,8 +86,8 @@ def radius_curve(sweep: Sweep) -> Any:
     return finished(figure, "Gamma against the radius", caption)
 
 
-def _bars(values: Floats, errors: Floats, logarithmic: bool) -> dict[str, Any]:
-    """Error bars; a logarithmic axis has no room for one that reaches zero."""
+def _bars(values: Floats, errors: Floats, logarithmic: bool) -> dict[str, object]:
+    """Error bars; a logarithmic axis cannot show one that reaches zero."""
     errors = np.nan_to_num(errors)
     down = np.minimum(errors, 0.9 * values) if logarithmic else errors
     return {"type": "data", "symmetric": False, "array": errors, "arrayminus": down, "width": 3}
@@ -88,13 +99,18 @@ def _anchor(radius: float, radii: tuple[float, ...]) -> str:
     return "right" if radius == radii[-1] else "center"
 
 
-def distribution(scores: Several) -> Any:
+def distribution(scores: Several) -> Figure:
     """Share of points with gamma up to each value, one curve for each model.
 
-    The curves are drawn from 200 quantiles, whatever the number of points. Of a comparison with
-    reference points, each model is drawn where it counts.
+    The curves are drawn from 200 quantiles, whatever the number of points.
+
+    Parameters
+    ----------
+    scores
+        One model's, those of several by name, or a comparison; of one with reference points,
+        each model is drawn where it counts.
     """
-    values = {name: each.values for name, each in named(scores).items()}
+    values = {name: measured.values for name, measured in named(scores).items()}
     reading = "A curve further left is the more harmonic model."
     if isinstance(scores, Comparison) and scores.at_reference:
         values = {name: scores.counted(name).values for name in values}
@@ -104,17 +120,17 @@ def distribution(scores: Several) -> Any:
     return finished(figure, "How gamma is spread over the points", figure.layout.meta["caption"])
 
 
-def shares_up_to(values: dict[str, Floats], what: str, reading: str) -> Any:
+def shares_up_to(values: Mapping[str, Floats], what: str, reading: str) -> Figure:
     """A curve of shares for each name's values; its caption is in `layout.meta`."""
     go = graph_objects()
     styles = model_styles(values)
-    quantiles = {name: _quantiles(each) for name, each in values.items()}
+    quantiles = {name: _quantiles(column) for name, column in values.items()}
     least = _least(list(quantiles.values()))
     figure = blank()
-    for name, each in quantiles.items():
+    for name, levels in quantiles.items():
         figure.add_trace(
             go.Scatter(
-                x=each if least is None else np.maximum(each, least),
+                x=levels if least is None else np.maximum(levels, least),
                 y=LEVELS,
                 name=text(name),
                 mode="lines",
@@ -130,10 +146,10 @@ def shares_up_to(values: dict[str, Floats], what: str, reading: str) -> Any:
     if least is not None:
         figure.update_xaxes(**decades())
     figure.update_layout(legend=LEGEND_BELOW, showlegend=len(values) > 1)
-    counts = sorted({len(each) for each in values.values()})
-    many = " or ".join(f"{each:,}" for each in counts)
+    lengths = sorted({len(column) for column in values.values()})
+    count = " or ".join(f"{length:,}" for length in lengths)
     caption = (
-        f"Share of the {many} points with {what} up to each value, from 200 quantiles. {reading}"
+        f"Share of the {count} points with {what} up to each value, from 200 quantiles. {reading}"
     )
     if least is not None:
         caption += f" What is below {least:.2g} is drawn there."
@@ -143,10 +159,11 @@ def shares_up_to(values: dict[str, Floats], what: str, reading: str) -> Any:
 
 
 def _quantiles(values: Floats) -> Floats:
-    known = values[np.isfinite(values)]
-    if not len(known):
+    finite = values[np.isfinite(values)]
+    if not len(finite):
         return np.full(len(LEVELS), np.nan)
-    return np.asarray(np.quantile(known, LEVELS, method="inverted_cdf"))
+    # Values that were measured, with no interpolation between them: the curve is a staircase.
+    return np.asarray(np.quantile(finite, LEVELS, method="inverted_cdf"))
 
 
 def _least(quantiles: list[Floats]) -> float | None:
@@ -164,9 +181,10 @@ def _least(quantiles: list[Floats]) -> float | None:
 def _bottom(quantiles: list[Floats], least: float) -> float:
     """Where the shares begin: above 0 where most points of every model have next to no gamma."""
     none = min(float(np.mean(values <= least)) for values in quantiles)
+    # A twentieth of the axis below the lowest share, rounded down to 5%.
     return float(np.floor(20 * none - 1) / 20) if none > 0.5 else 0.0
 
 
-def decades() -> dict[str, Any]:
+def decades() -> dict[str, object]:
     """A logarithmic axis."""
     return {"type": "log", "dtick": 1, "exponentformat": "power", "minor": {"dtick": "D1"}}

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from anharmonic._core.files import whole_file
 from anharmonic.errors import MissingExtra, SettingsError
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
 
 __all__ = ["save"]
 
@@ -16,7 +19,7 @@ NOWHERE = "127.0.0.1:9"
 
 
 def save(
-    figure: Any,
+    figure: Figure,
     path: str | os.PathLike[str],
     *,
     width: int = 900,
@@ -25,34 +28,48 @@ def save(
 ) -> Path:
     """Write a figure as PNG, SVG, HTML or JSON, by the file's ending, and return the path.
 
-    Images are drawn by a Chrome or Chromium of this machine, kept off the network; `width`
-    and `height` are in CSS pixels, and a PNG has `scale` times as many. HTML needs no network
-    either: it holds plotly.js.
+    Images are drawn by a Chrome or Chromium of this machine, kept off the network. HTML needs no
+    network either: it holds plotly.js.
+
+    Parameters
+    ----------
+    figure
+        From any function of `plots`, or plotly's own.
+    path
+        Where it goes; its ending says as what.
+    width, height
+        In CSS pixels; the figure's own height if not told.
+    scale
+        Pixels of a PNG per CSS pixel.
     """
     target = Path(path)
     kind = target.suffix.lower().removeprefix(".")
     if kind in ("png", "svg"):
-        whole = _image(figure, kind, width, height or figure.layout.height or 450, scale)
+        content = _image(figure, kind, width, height or figure.layout.height or 450, scale)
     elif kind == "html":
-        whole = figure.to_html(include_plotlyjs=True, include_mathjax=False).encode()
+        content = figure.to_html(include_plotlyjs=True, include_mathjax=False).encode()
     elif kind == "json":
-        whole = figure.to_json().encode()
+        content = figure.to_json().encode()
     else:
         raise SettingsError(f"{target}: a figure is saved as .png, .svg, .html or .json")
     with whole_file(target) as temporary:
-        Path(temporary).write_bytes(whole)
+        Path(temporary).write_bytes(content)
     return target
 
 
-def _image(figure: Any, kind: str, width: int, height: int, scale: float) -> bytes:
+def _image(figure: Figure, kind: str, width: int, height: int, scale: float) -> bytes:
     try:
         import kaleido
         from kaleido.errors import ChromeNotFoundError
     except ImportError as problem:
         raise MissingExtra("kaleido", "plots") from problem
-    options = {"format": kind, "width": width, "height": height, "scale": scale}
-    if kind == "svg":
-        options["scale"] = 1
+    # An SVG has no pixels to multiply.
+    options = {
+        "format": kind,
+        "width": width,
+        "height": height,
+        "scale": 1 if kind == "svg" else scale,
+    }
     # Left alone, kaleido would fetch MathJax.
     quiet = {"mathjax": False, "proxy_server": NOWHERE}
     try:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from anharmonic._core.protocols import Floats
 from anharmonic.errors import SettingsError
@@ -12,25 +13,45 @@ from anharmonic.measures.stability import GammaMap
 from anharmonic.plots.style import BARS, LEGEND_BELOW, REST, blank, finished, graph_objects
 from anharmonic.scores import Scores
 
+if TYPE_CHECKING:
+    from plotly.basedatatypes import BaseTraceType as Trace
+    from plotly.graph_objects import Figure
+
 __all__ = ["gamma_map"]
 
 CELLS = 60
+"""Cells of the density along either axis."""
 INK = "#1F2933"
+Mask = NDArray[np.bool_]
 
 
 def gamma_map(
     known: GammaMap | Scores,
-    probabilities: Any = None,
+    probabilities: ArrayLike | None = None,
     *,
-    unstable: Any = None,
+    unstable: ArrayLike | None = None,
     steps: int = 25,
     threshold: float | None = None,
-    new: tuple[Any, Any] | None = None,
-) -> Any:
+    new: tuple[ArrayLike, ArrayLike] | None = None,
+) -> Figure:
     """Points by probability and gamma, as dots and as a density, with the stable region's edge.
 
-    `known` is a map, or scores of gamma with the `probabilities` (and what `GammaMap.of` takes)
-    to make one. `new` are probabilities and gammas of points to place on it.
+    Parameters
+    ----------
+    known
+        A map, or scores of gamma to make one from.
+    probabilities
+        Of the predicted classes, with scores.
+    unstable
+        Which points flipped, with scores, where that is known.
+    steps, threshold
+        The stable region's, with scores: P·exp(−steps·gamma) ≥ threshold.
+    new
+        Probabilities and gammas of further points to show on it.
+
+    References
+    ----------
+    Main paper, Fig. 5.
     """
     if isinstance(known, Scores):
         if probabilities is None:
@@ -61,19 +82,21 @@ def gamma_map(
     inside = known.place(known.probabilities, known.gammas).inside
     caption = (
         f"{len(known):,} points, {inside.mean():.0%} of them in the stable region below the line, "
-        f"where P·exp(−{known.steps}·gamma) ≥ {known.threshold:.3g}.{_told(known, inside)}"
+        f"where P·exp(−{known.steps}·gamma) ≥ {known.threshold:.3g}."
+        f"{_unstable_shares(known, inside)}"
     )
     return finished(figure, "Gamma Map", caption, height=430, headed=True)
 
 
-def _told(known: GammaMap, inside: Any) -> str:
+def _unstable_shares(known: GammaMap, inside: Mask) -> str:
+    """How many were unstable on either side of the line, where that is known."""
     if known.unstable is None or inside.all() or not inside.any():
         return ""
     below, above = known.unstable[inside].mean(), known.unstable[~inside].mean()
     return f" Unstable are {below:.0%} of those below and {above:.0%} of those above."
 
 
-def _dots(known: GammaMap) -> list[Any]:
+def _dots(known: GammaMap) -> list[Trace]:
     if known.unstable is None:
         return [_markers(known, np.ones(len(known), dtype=bool), "known points", REST)]
     return [
@@ -82,7 +105,7 @@ def _dots(known: GammaMap) -> list[Any]:
     ]
 
 
-def _markers(known: GammaMap, which: Any, name: str, colour: str) -> Any:
+def _markers(known: GammaMap, which: Mask, name: str, colour: str) -> Trace:
     return graph_objects().Scatter(
         x=known.probabilities[which].astype(np.float32),
         y=known.gammas[which].astype(np.float32),
@@ -93,22 +116,24 @@ def _markers(known: GammaMap, which: Any, name: str, colour: str) -> Any:
     )
 
 
-def _density(known: GammaMap, top: float) -> Any:
+def _density(known: GammaMap, top: float) -> Trace:
     """How crowded each cell is; with flips known, where the unstable are the crowd."""
     across, along = np.linspace(0, 1, CELLS), np.linspace(0, top, CELLS)
-    sure, bends = (each.ravel() for each in np.meshgrid(across, along))
-    crowd: Floats = known.density(sure, bends).reshape(CELLS, CELLS)
+    # A probability and a gamma for each cell, (CELLS²,) each; rows of the picture are gammas.
+    probabilities, gammas = (axis.ravel() for axis in np.meshgrid(across, along))
+    density: Floats = known.density(probabilities, gammas).reshape(CELLS, CELLS)
     return graph_objects().Heatmap(
         x=across.astype(np.float32),
         y=along.astype(np.float32),
-        z=(crowd / max(float(crowd.max()), 1e-300)).astype(np.float32),
+        z=(density / max(float(density.max()), 1e-300)).astype(np.float32),
         colorscale="Blues",
         colorbar={"title": {"text": "density", "side": "right"}, "thickness": 14},
         hoverinfo="skip",
     )
 
 
-def _edge(known: GammaMap, top: float, named: bool) -> Any:
+def _edge(known: GammaMap, top: float, named: bool) -> Trace:
+    """The line on which P·exp(−steps·gamma) is the threshold; left of it there is none."""
     least = min(max(known.threshold, 1e-6), 1.0)
     across = np.linspace(least, 1, 100)
     return graph_objects().Scatter(
@@ -122,7 +147,7 @@ def _edge(known: GammaMap, top: float, named: bool) -> Any:
     )
 
 
-def _new(new: tuple[Any, Any], named: bool) -> Any:
+def _new(new: tuple[ArrayLike, ArrayLike], named: bool) -> Trace:
     return graph_objects().Scatter(
         x=np.atleast_1d(new[0]),
         y=np.atleast_1d(new[1]),

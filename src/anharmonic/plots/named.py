@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -30,7 +30,7 @@ def named(scores: Several) -> dict[str, Scores]:
     return dict(scores)
 
 
-def measured_region(points: Any, scores: Scores) -> Region:
+def measured_region(points: object, scores: Scores) -> Region:
     """The points with those columns moving that moved when the scores were made."""
     region = as_region(points)
     columns = scores.settings.columns
@@ -50,15 +50,15 @@ def decisions(scores: Scores) -> Decisions | None:
     classes = settings.classes
     if settings.kind == "label" and (outputs.ndim == 1 or outputs.shape[1] == 1):
         codes, positions = np.unique(outputs.reshape(-1), return_inverse=True)
-        known = _by_code(classes) if classes else {}
-        names = tuple(known.get(code, f"{code:g}") for code in codes.tolist())
+        by_code = _by_code(classes) if classes else {}
+        names = tuple(by_code.get(code, f"{code:g}") for code in codes.tolist())
         return Decisions(positions.reshape(-1).astype(np.int64), names)
     if settings.kind not in ("probability", "logit", "onehot"):
         return None
     if outputs.ndim < 2 or outputs.shape[1] < 2:
         return None
-    known_names = classes if classes and len(classes) == outputs.shape[1] else None
-    names = tuple(known_names or (str(index) for index in range(outputs.shape[1])))
+    own_names = classes if classes and len(classes) == outputs.shape[1] else None
+    names = tuple(own_names or (str(index) for index in range(outputs.shape[1])))
     return Decisions(np.argmax(outputs, axis=1).astype(np.int64), names)
 
 
@@ -67,7 +67,7 @@ def _by_code(classes: Sequence[str]) -> dict[float, str]:
     try:
         return {float(name): name for name in classes}
     except ValueError:
-        return {float(place): name for place, name in enumerate(classes)}
+        return {float(position): name for position, name in enumerate(classes)}
 
 
 def output_text(scores: Scores, row: int) -> str:
@@ -80,5 +80,5 @@ def output_text(scores: Scores, row: int) -> str:
         best = int(np.argmax(outputs))
         name = classes[best] if classes and len(classes) == len(outputs) else f"class {best}"
         return name if kind == "onehot" else f"{name} ({outputs[best]:.3g})"
-    shown = ", ".join(f"{each:.4g}" for each in outputs[:4])
+    shown = ", ".join(f"{value:.4g}" for value in outputs[:4])
     return shown if len(outputs) <= 4 else f"{shown}, …"

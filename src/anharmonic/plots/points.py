@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -13,6 +13,10 @@ from anharmonic.plots.named import measured_region, output_text
 from anharmonic.plots.style import BARS, REST, blank, finished, graph_objects, short, text
 from anharmonic.regions import Region
 from anharmonic.scores import Scores
+
+if TYPE_CHECKING:
+    from plotly.basedatatypes import BaseTraceType as Trace
+    from plotly.graph_objects import Figure
 
 __all__ = [
     "Share",
@@ -26,12 +30,9 @@ __all__ = [
 ]
 
 SHOWN = 5
+"""Worst points in a table, and features of each."""
 NOTHING = 1e-9
 """A share this small beside the largest is rounding."""
-
-
-CHANCES = ("walks", "drift", "paper")
-"""Kinds of `nstep_robustness` that are chances, which end at 1."""
 
 
 class Share(NamedTuple):
@@ -67,19 +68,23 @@ def shares(
     sizes = np.abs(parts)
     order = np.argsort(-sizes, kind="stable")
     order = order[sizes[order] > NOTHING * sizes.max(initial=0.0)]
-    few = most if len(order) <= most else most - 1
-    found = [Share(names[index], float(parts[index])) for index in order[:few].tolist()]
-    if len(order) > few:
-        rest = order[few:]
+    # The last of `most` lines is for all the others, where there are any.
+    count = most if len(order) <= most else most - 1
+    listed = [Share(names[index], float(parts[index])) for index in order[:count].tolist()]
+    if len(order) > count:
+        rest = order[count:]
         total = float(parts[rest].sum())
-        found.append(Share(f"{len(rest)} others together", total, rest=True))
+        listed.append(Share(f"{len(rest)} others together", total, rest=True))
     if remainder is not None and abs(remainder) > NOTHING * sizes.max(initial=0.0):
-        found.append(Share(REMAINDER, remainder, rest=True))
-    return found
+        listed.append(Share(REMAINDER, remainder, rest=True))
+    return listed
 
 
 def worst(
-    scores: Scores, points: Any = None, found: Contributions | None = None, count: int = SHOWN
+    scores: Scores,
+    points: object = None,
+    explained: Contributions | None = None,
+    count: int = SHOWN,
 ) -> list[WorstPoint]:
     """The most fragile points; of gamma those whose own interval lies above 0."""
     region = None if points is None else measured_region(points, scores)
@@ -92,7 +97,7 @@ def worst(
             Estimate(float(scores.values[row]), float(scores.errors[row])),
             (float(low[row]), float(high[row])),
             output_text(scores, row),
-            _shares_at(row, region, found),
+            _shares_at(row, region, explained),
             [] if region is None else features_at(region, row),
         )
         for row in scores.worst(count).tolist()
@@ -101,13 +106,16 @@ def worst(
     ]
 
 
-def _shares_at(row: int, region: Region | None, found: Contributions | None) -> list[Share] | None:
-    if found is None or row not in found.rows:
+def _shares_at(
+    row: int, region: Region | None, explained: Contributions | None
+) -> list[Share] | None:
+    if explained is None or row not in explained.rows:
         return None
-    known = {} if region is None else dict(features_at(region, row, most=None))
+    values = {} if region is None else dict(features_at(region, row, most=None))
+    listed = shares(explained.names, explained.of(row), SHOWN, explained.remainder(row))
     return [
-        each._replace(name=titled(each.name), value=known.get(titled(each.name), ""))
-        for each in shares(found.names, found.of(row), SHOWN, found.remainder(row))
+        part._replace(name=titled(part.name), value=values.get(titled(part.name), ""))
+        for part in listed
     ]
 
 
@@ -120,38 +128,52 @@ def features_at(region: Region, row: int, most: int | None = 4) -> list[tuple[st
 
 
 def worst_points(
-    scores: Scores, points: Any = None, contributions: Contributions | None = None, count: int = 10
-) -> Any:
-    """A table of the worst points: score, interval, the answer, and what drives it."""
-    found = worst(scores, points, contributions, count)
+    scores: Scores,
+    points: object = None,
+    contributions: Contributions | None = None,
+    count: int = 10,
+) -> Figure:
+    """A table of the worst points: score, interval, the answer, and what drives it.
+
+    Parameters
+    ----------
+    scores
+        Of any measure.
+    points
+        Where they were measured, for the features' values.
+    contributions
+        From `contributions`, for the features behind each score.
+    count
+        The most rows of the table.
+    """
+    rows = worst(scores, points, contributions, count)
     columns = {
-        "row": [str(each.row) for each in found],
-        text(scores.metric): [str(each.gamma) for each in found],
-        "95% interval": ["{:.3g} … {:.3g}".format(*each.interval) for each in found],
-        "answer": [text(each.output) for each in found],
+        "row": [str(point.row) for point in rows],
+        text(scores.metric): [str(point.gamma) for point in rows],
+        "95% interval": ["{:.3g} … {:.3g}".format(*point.interval) for point in rows],
+        "answer": [text(point.output) for point in rows],
     }
     if contributions is not None:
         columns["features behind it"] = [
-            "<br>".join(f"{text(each.name)} {each.share:+.3g}" for each in point.shares or [])
-            for point in found
+            "<br>".join(f"{text(part.name)} {part.share:+.3g}" for part in point.shares or [])
+            for point in rows
         ]
     elif points is not None:
         columns["features"] = [
-            "<br>".join(f"{text(name)} = {value}" for name, value in point.values)
-            for point in found
+            "<br>".join(f"{text(name)} = {value}" for name, value in point.values) for point in rows
         ]
     wide = {"row": 0.5, "features behind it": 2.2, "features": 2.0}
-    longest = max((len(each.shares or []) for each in found), default=1)
+    longest = max((len(point.shares or []) for point in rows), default=1)
     lines = longest if contributions is not None else 4 if points is not None else 1
     end = "lower" if scores.fragile == "large" else "upper"
     caption = f"By the {end} ends of their intervals; among many points some stand here by chance."
-    height = 140 + len(found) * (12 + 20 * lines)
+    height = 140 + len(rows) * (12 + 20 * lines)
     figure = blank([table_of(columns, wide)])
-    return finished(figure, f"The {len(found)} worst points", caption, height)
+    return finished(figure, f"The {len(rows)} worst points", caption, height)
 
 
-def table_of(columns: dict[str, list[str]], wide: dict[str, float]) -> Any:
-    """A table with a column for each name, as wide as told."""
+def table_of(columns: dict[str, list[str]], wide: dict[str, float]) -> Trace:
+    """A table with a column for each name; `wide` are widths of some, beside the usual 1.2."""
     return graph_objects().Table(
         header={
             "values": [f"<b>{name}</b>" for name in columns],
@@ -170,26 +192,37 @@ def table_of(columns: dict[str, list[str]], wide: dict[str, float]) -> Any:
     )
 
 
-def contributions(found: Contributions, row: int | None = None, most: int = 12) -> Any:
-    """A bar for each feature's share of one point's deviation, the largest on top."""
+def contributions(found: Contributions, row: int | None = None, most: int = 12) -> Figure:
+    """A bar for each feature's share of one point's deviation, the largest on top.
+
+    Parameters
+    ----------
+    found
+        From `contributions`.
+    row
+        The point; the first that was explained if not told.
+    most
+        The most bars of features; the last sums up those that have none.
+    """
     row = int(found.rows[0]) if row is None else row
     parts, remainder = found.of(row), found.remainder(row)
     listed = shares(found.names, parts, most, remainder)[::-1]
     bars = graph_objects().Bar(
-        x=[each.share for each in listed],
+        x=[part.share for part in listed],
         y=list(range(len(listed))),
         orientation="h",
-        marker={"color": [REST if each.rest else BARS[each.share < 0] for each in listed]},
-        text=[f"{each.share:+.3g}" for each in listed],
+        marker={"color": [REST if part.rest else BARS[part.share < 0] for part in listed]},
+        text=[f"{part.share:+.3g}" for part in listed],
         textposition="outside",
         cliponaxis=False,
         hoverinfo="skip",
     )
     figure = blank([bars])
-    ends = [0.0, *(each.share for each in listed)]
-    room = 0.18 * (max(ends) - min(ends))
+    ends = [0.0, *(part.share for part in listed)]
+    # Numbers stand outside their bars, at either end.
+    margin = 0.18 * (max(ends) - min(ends))
     figure.update_xaxes(
-        range=[min(ends) - room, max(ends) + room] if room else None,
+        range=[min(ends) - margin, max(ends) + margin] if margin else None,
         title={"text": "share of the deviation"},
         zeroline=True,
         zerolinecolor="#52606D",
@@ -198,9 +231,9 @@ def contributions(found: Contributions, row: int | None = None, most: int = 12) 
         ticks="",
         showline=False,
         gridcolor="white",
-        # Places rather than names: two long names may be shortened to the same text.
+        # Positions rather than names: two long names may be shortened to the same text.
         tickvals=list(range(len(listed))),
-        ticktext=[short(titled(each.name), 28 if not each.rest else 48) for each in listed],
+        ticktext=[short(titled(part.name), 28 if not part.rest else 48) for part in listed],
     )
     along = f"Shares of {len(found.names)} features at radius {found.radius:.4g}; "
     caption = (

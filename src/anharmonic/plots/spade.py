@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,23 +22,45 @@ from anharmonic.plots.style import (
 )
 from anharmonic.regions import as_region
 
+if TYPE_CHECKING:
+    from plotly.basedatatypes import BaseTraceType as Trace
+    from plotly.graph_objects import Figure
+
 __all__ = ["fragile_points", "node_distribution", "spade_curve", "top_eigenvalues", "worst_edge"]
 
 
-def node_distribution(scores: SpadeScores | Mapping[str, SpadeScores]) -> Any:
-    """Share of points with a node score up to each value, one curve for each model."""
+def node_distribution(scores: SpadeScores | Mapping[str, SpadeScores]) -> Figure:
+    """Share of points with a node score up to each value, one curve for each model.
+
+    Parameters
+    ----------
+    scores
+        One model's, or those of several by name.
+    """
     if isinstance(scores, SpadeScores):
         scores = {str(scores.settings.model): scores}
-    values = {name: each.values for name, each in scores.items()}
+    values = {name: measured.values for name, measured in scores.items()}
     figure = shares_up_to(values, "node score", "The largest are the most fragile points.")
     caption = figure.layout.meta["caption"]
     return finished(figure, "How SPADE is spread over the points", caption)
 
 
 def fragile_points(
-    scores: SpadeScores, points: Any = None, count: int = 10, *, apart: bool = False
-) -> Any:
-    """A table of the points with the largest node scores, as `guide` chooses them."""
+    scores: SpadeScores, points: object = None, count: int = 10, *, apart: bool = False
+) -> Figure:
+    """A table of the points with the largest node scores, as `guide` chooses them.
+
+    Parameters
+    ----------
+    scores
+        From `spade`.
+    points
+        Where they were measured, for the features' values.
+    count
+        How many.
+    apart
+        Whether no two of them may be neighbours.
+    """
     rows = guide(scores, count, apart=apart).tolist()
     median = float(np.nanmedian(scores.values))
     columns = {
@@ -70,20 +92,27 @@ def worst_edge(scores: SpadeScores, row: int) -> tuple[int, float] | None:
     if not len(own):
         return None
     best = own[np.argmax(scores.edge_values[own])]
+    # An edge is a pair of rows: their sum less this one is the other.
     return int(scores.edges[best].sum() - row), float(scores.edge_values[best])
 
 
 def _worst_neighbour(scores: SpadeScores, row: int) -> str:
-    found = worst_edge(scores, row)
-    return "a copy's" if found is None else f"{found[0]} ({found[1]:.3g})"
+    edge = worst_edge(scores, row)
+    return "a copy's" if edge is None else f"{edge[0]} ({edge[1]:.3g})"
 
 
-def top_eigenvalues(scores: SpadeScores) -> Any:
-    """The largest eigenvalues: one far above the others is one tear, many alike are many."""
+def top_eigenvalues(scores: SpadeScores) -> Figure:
+    """The largest eigenvalues: one far above the others is one tear, many alike are many.
+
+    Parameters
+    ----------
+    scores
+        From `spade`.
+    """
     figure = blank(
         [
             graph_objects().Bar(
-                x=[f"λ{place}" for place in range(1, len(scores.eigenvalues) + 1)],
+                x=[f"λ{number}" for number in range(1, len(scores.eigenvalues) + 1)],
                 y=scores.eigenvalues,
                 marker={"color": BARS[0]},
                 hovertemplate="%{x} = %{y:.5g}<extra></extra>",
@@ -97,18 +126,22 @@ def top_eigenvalues(scores: SpadeScores) -> Any:
     return finished(figure, "The largest eigenvalues", caption, 340)
 
 
-def spade_curve(scores: Sequence[SpadeScores] | Mapping[str, Sequence[SpadeScores]]) -> Any:
+def spade_curve(scores: Sequence[SpadeScores] | Mapping[str, Sequence[SpadeScores]]) -> Figure:
     """Score against the number of neighbours or of points, whichever of them the scores vary.
 
-    Give the scores of one model at several settings, or those of several models by name. Bars
-    are 95% intervals.
+    Bars are 95% intervals.
+
+    Parameters
+    ----------
+    scores
+        One model's at several settings, or those of several models by name.
     """
     models = dict(scores) if isinstance(scores, Mapping) else {"score": scores}
-    every = [each for several in models.values() for each in several]
+    every = [measured for several in models.values() for measured in several]
     varied = [
         name
         for name in ("neighbours", "points")
-        if len({_fact(scores, name) for scores in every}) > 1
+        if len({_fact(measured, name) for measured in every}) > 1
     ]
     if len(varied) != 1:
         raise SettingsError("vary neighbours or points, one of them: give scores of 2 or more")
@@ -116,19 +149,19 @@ def spade_curve(scores: Sequence[SpadeScores] | Mapping[str, Sequence[SpadeScore
     figure = blank()
     for name, several in models.items():
         figure.add_trace(_line(name, several, varied[0], styles[name]))
-    places = sorted({_fact(scores, varied[0]) for scores in every})
+    ticks = sorted({_fact(measured, varied[0]) for measured in every})
     figure.update_xaxes(
         type="log",
         title={"text": varied[0]},
-        tickvals=places,
-        ticktext=[f"{place:,}" for place in places],
+        tickvals=ticks,
+        ticktext=[f"{tick:,}" for tick in ticks],
     )
     figure.update_yaxes(**decades(), title={"text": "SPADE score"})
     figure.update_layout(legend=LEGEND_BELOW, showlegend=len(models) > 1)
     fixed = "points" if varied[0] == "neighbours" else "neighbours"
-    same = sorted({_fact(scores, fixed) for scores in every})
+    same = sorted({_fact(measured, fixed) for measured in every})
     caption = (
-        f"At {' and '.join(f'{each:,}' for each in same)} {fixed}; bars are 95% intervals. "
+        f"At {' and '.join(f'{count:,}' for count in same)} {fixed}; bars are 95% intervals. "
         f"Scores at different {varied[0]} do not compare."
     )
     return finished(figure, f"SPADE against {varied[0]}", caption)
@@ -139,10 +172,11 @@ def _fact(scores: SpadeScores, name: str) -> int:
     return scores.settings.neighbours if name == "neighbours" else scores.settings.points
 
 
-def _line(name: str, several: Sequence[SpadeScores], by: str, style: dict[str, str]) -> Any:
+def _line(name: str, several: Sequence[SpadeScores], by: str, style: dict[str, str]) -> Trace:
     ordered = sorted(several, key=lambda scores: _fact(scores, by))
-    heights = np.array([each.score for each in ordered])
-    ends = np.array([each.interval() for each in ordered])
+    heights = np.array([measured.score for measured in ordered])
+    # (scores, 2): intervals are not symmetric about their scores.
+    ends = np.array([measured.interval() for measured in ordered])
     return graph_objects().Scatter(
         x=[_fact(scores, by) for scores in ordered],
         y=heights,

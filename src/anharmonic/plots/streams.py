@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,35 +19,50 @@ from anharmonic.plots.style import (
     text,
 )
 
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
 __all__ = ["evidence_curve", "score_curve"]
 
 WINDOWS, BINS = 120, 600
+"""The most means, and the most values of evidence, that are drawn."""
 
 
-def score_curve(replay: Replay, watched: str | None = None, count: int | None = None) -> Any:
-    """Means of windows of a stream with the band that the reference allows, alarms marked."""
+def score_curve(replay: Replay, watched: str | None = None, count: int | None = None) -> Figure:
+    """Means of windows of a stream with the band that the reference allows, alarms marked.
+
+    Parameters
+    ----------
+    replay
+        From `monitor.replay`.
+    watched
+        Which score; the first if not told.
+    count
+        Rows per window; what gives 120 windows, and 20 rows at least, if not told.
+    """
     go = graph_objects()
     name = watched or next(iter(replay.scores))
     size = count or max(20, -(-len(replay) // WINDOWS))
-    seen = replay.windows(name, count=size)
-    middle = (seen.first + seen.last) / 2
+    windows = replay.windows(name, count=size)
+    middle = (windows.first + windows.last) / 2
     figure = blank()
+    # The band: two lines that are not drawn, and the area between them.
     edge = {"x": middle, "mode": "lines", "line": {"width": 0}, "hoverinfo": "skip"}
-    figure.add_trace(go.Scatter(**edge, y=seen.low, showlegend=False))
+    figure.add_trace(go.Scatter(**edge, y=windows.low, showlegend=False))
     band = {"fill": "tonexty", "fillcolor": "rgba(154,165,177,0.28)"}
-    figure.add_trace(go.Scatter(**edge, **band, y=seen.high, name="as in the reference"))
+    figure.add_trace(go.Scatter(**edge, **band, y=windows.high, name="as in the reference"))
     figure.add_trace(
         go.Scatter(
             x=middle,
-            y=seen.means,
+            y=windows.means,
             name=f"mean {text(name)}",
             mode="lines+markers",
             line={"color": BARS[0], "width": 1.5},
             marker={"size": 5},
-            error_y={"type": "data", "array": seen.errors, "width": 0, "thickness": 1},
+            error_y={"type": "data", "array": windows.errors, "width": 0, "thickness": 1},
         )
     )
-    _alarms(figure, replay, name)
+    _mark_alarms(figure, replay, name)
     figure.update_xaxes(title={"text": "row"})
     figure.update_yaxes(title={"text": text(name)})
     figure.update_layout(legend=LEGEND_BELOW, showlegend=True)
@@ -58,8 +73,14 @@ def score_curve(replay: Replay, watched: str | None = None, count: int | None = 
     return finished(figure, f"{name} over the stream", caption)
 
 
-def evidence_curve(replay: Replay) -> Any:
-    """Log evidence of everything watched against the alarm line; bins show their largest."""
+def evidence_curve(replay: Replay) -> Figure:
+    """Log evidence of everything watched against the alarm line; bins show their largest.
+
+    Parameters
+    ----------
+    replay
+        From `monitor.replay`.
+    """
     go = graph_objects()
     figure = blank()
     styles = model_styles({key.watched for key in replay.trace})
@@ -96,8 +117,9 @@ def _tops(line: Floats) -> tuple[Integers, Floats]:
     return starts, np.asarray(np.maximum.reduceat(line, starts))
 
 
-def _alarms(figure: Any, replay: Replay, name: str) -> None:
+def _mark_alarms(figure: Figure, replay: Replay, name: str) -> None:
+    """A dashed line at each of the first alarms, in colour where this score raised it."""
     for alarm in replay.alarms[:50]:
-        mine = alarm.watched == name
-        line = {"color": BARS[1] if mine else REST, "dash": "dash", "width": 1}
+        own = alarm.watched == name
+        line = {"color": BARS[1] if own else REST, "dash": "dash", "width": 1}
         figure.add_vline(alarm.at, line=line)

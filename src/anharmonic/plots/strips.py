@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from anharmonic.plots.style import (
     short,
 )
 
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
 __all__ = ["search_strip"]
 
 MOST = 10
@@ -26,11 +29,23 @@ MOST = 10
 
 def search_strip(
     search: Search, rows: int | Sequence[int] = 0, steps: Sequence[int] = (0, 10, 25)
-) -> Any:
-    """What some walks did: images at some `steps` with changed pixels ringed, a strip a row.
+) -> Figure:
+    """What some walks did: images on their way with changed pixels ringed, one strip per row.
 
-    Where points are no images, a line of the margin along each path. A walk that ended
-    earlier is shown where it ended.
+    Where points are no images, a line of the margin along each path.
+
+    Parameters
+    ----------
+    search
+        From `adversarial_search`.
+    rows
+        Which walks, by the numbers of their points.
+    steps
+        At which steps an image is shown. A walk that ended earlier is shown where it ended.
+
+    References
+    ----------
+    Main paper, Figs. 3 and 4.
     """
     wanted = [int(row) for row in ([rows] if isinstance(rows, int) else rows)]
     if not wanted or len(wanted) > MOST or min(wanted) < 0 or max(wanted) >= len(search):
@@ -41,16 +56,18 @@ def search_strip(
     return _margins(search, wanted)
 
 
-def _strips(search: Search, rows: list[int], steps: Sequence[int], shape: tuple[int, ...]) -> Any:
+def _strips(
+    search: Search, rows: list[int], steps: Sequence[int], shape: tuple[int, ...]
+) -> Figure:
     graph_objects()
     from plotly.subplots import make_subplots
 
     shown = {row: _shown(steps, int(search.taken[row])) for row in rows}
-    columns = max(len(each) for each in shown.values())
+    columns = max(len(its_steps) for its_steps in shown.values())
     titles = [
-        _title(search, row, shown[row][place]) if place < len(shown[row]) else ""
+        _title(search, row, shown[row][column]) if column < len(shown[row]) else ""
         for row in rows
-        for place in range(columns)
+        for column in range(columns)
     ]
     figure = make_subplots(
         rows=len(rows),
@@ -63,9 +80,9 @@ def _strips(search: Search, rows: list[int], steps: Sequence[int], shape: tuple[
     low, high = _range(search)
     for line, row in enumerate(rows, start=1):
         path = search.path(row)
-        for place, step in enumerate(shown[row], start=1):
-            figure.add_trace(picture(path[step], shape, low, high), row=line, col=place)
-            figure.add_trace(marks(path[0], path[step], shape), row=line, col=place)
+        for column, step in enumerate(shown[row], start=1):
+            figure.add_trace(picture(path[step], shape, low, high), row=line, col=column)
+            figure.add_trace(marks(path[0], path[step], shape), row=line, col=column)
     figure.update_xaxes(visible=False)
     # An image's first line is its uppermost.
     figure.update_yaxes(visible=False, autorange="reversed")
@@ -94,8 +111,9 @@ def _range(search: Search) -> tuple[float, float]:
     return float(np.min(ends)), float(np.max(ends))
 
 
-def _margins(search: Search, rows: list[int]) -> Any:
+def _margins(search: Search, rows: list[int]) -> Figure:
     go = graph_objects()
+    # Styles go by the order of names as text; with zeros before them that is the numbers'.
     styles = model_styles(f"{row:08d}" for row in rows)
     figure = blank()
     for row in rows:
@@ -123,6 +141,6 @@ def _margins(search: Search, rows: list[int]) -> Any:
 
 def _walk_name(search: Search, row: int) -> str:
     """A row, its class, and the first other one it met."""
-    met = [0, int(search.flips[row])] if search.flipped[row] else [0]
-    classes = (short(search.name_of(int(search.labels[row, step]))) for step in met)
+    steps = [0, int(search.flips[row])] if search.flipped[row] else [0]
+    classes = (short(search.name_of(int(search.labels[row, step]))) for step in steps)
     return f"row {row}: {' → '.join(classes)}"

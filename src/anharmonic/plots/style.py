@@ -5,9 +5,14 @@ from __future__ import annotations
 import html
 import textwrap
 from collections.abc import Iterable
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 from anharmonic.errors import MissingExtra
+
+if TYPE_CHECKING:
+    from plotly.basedatatypes import BaseTraceType as Trace
+    from plotly.graph_objects import Figure
 
 __all__ = [
     "BARS",
@@ -44,7 +49,7 @@ BARS = ("#0072B2", "#D55E00")
 REST = "#9AA5B1"
 """What is left over."""
 
-LEGEND_BELOW: dict[str, Any] = {
+LEGEND_BELOW: dict[str, object] = {
     "orientation": "h",
     "yref": "container",
     "y": 0.01,
@@ -57,15 +62,17 @@ LEGEND_BELOW: dict[str, Any] = {
 FONT = "system-ui, -apple-system, 'Segoe UI', 'Helvetica Neue', Arial, 'DejaVu Sans', sans-serif"
 INK, PALE = "#1F2933", "#E4E7EB"
 WRAPPED = 92
+"""Characters of a caption in a line."""
 
 
-def graph_objects() -> Any:
+def graph_objects() -> ModuleType:
     """Plotly's figures, imported when the first picture is drawn."""
     try:
         import plotly.graph_objects
     except ImportError as problem:
         raise MissingExtra("plotly", "plots") from problem
-    return plotly.graph_objects
+    module: ModuleType = plotly.graph_objects
+    return module
 
 
 def text(name: object) -> str:
@@ -90,7 +97,7 @@ def model_styles(names: Iterable[str]) -> dict[str, dict[str, str]]:
     }
 
 
-def blank(traces: Any = None) -> Any:
+def blank(traces: list[Trace] | None = None) -> Figure:
     """A figure with our paper, ink and grid."""
     go = graph_objects()
     axis = {
@@ -117,12 +124,15 @@ def blank(traces: Any = None) -> Any:
     return go.Figure(data=traces, layout={"template": template})
 
 
-def finished(figure: Any, title: str, caption: str, height: int = 420, headed: bool = False) -> Any:
+def finished(
+    figure: Figure, title: str, caption: str, height: int = 420, headed: bool = False
+) -> Figure:
     """Give a figure its title and what a reader must know; both stay readable apart too.
 
-    `headed` leaves room for names above the panels.
+    `headed` leaves space for names above the panels. Title and caption are also kept in
+    `layout.meta`, for pages that say them in their own words.
     """
-    room = 24 if headed else 0
+    header = 24 if headed else 0
     lines = textwrap.wrap(caption, WRAPPED)
     figure.update_layout(
         title={
@@ -139,24 +149,24 @@ def finished(figure: Any, title: str, caption: str, height: int = 420, headed: b
                 "font": {"size": 12, "color": "#616E7C"},
             },
         },
-        margin={"l": 64, "r": 20, "t": 64 + room + 17 * len(lines), "b": 54},
-        height=height + room + 17 * len(lines),
-        meta={"title": title, "caption": caption, "height": height, "room": room},
+        margin={"l": 64, "r": 20, "t": 64 + header + 17 * len(lines), "b": 54},
+        height=height + header + 17 * len(lines),
+        meta={"title": title, "caption": caption, "height": height, "room": header},
     )
     return figure
 
 
-def caption_of(figure: Any) -> tuple[str, str]:
+def caption_of(figure: Figure) -> tuple[str, str]:
     """A finished figure's title and caption, to be set beside it."""
     return figure.layout.meta["title"], figure.layout.meta["caption"]
 
 
-def untitled(figure: Any) -> Any:
+def untitled(figure: Figure) -> Figure:
     """The figure without its title, for a page that says it in its own words."""
-    copy = type(figure)(figure)
+    copy, kept = type(figure)(figure), figure.layout.meta
     copy.update_layout(
         title={"text": "", "subtitle": {"text": ""}},
-        margin={"t": 24 + figure.layout.meta["room"]},
-        height=figure.layout.meta["height"] + figure.layout.meta["room"] - 40,
+        margin={"t": 24 + kept["room"]},
+        height=kept["height"] + kept["room"] - 40,
     )
     return copy

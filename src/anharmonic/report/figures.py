@@ -1,8 +1,8 @@
-"""The pictures of a report: one panel a model where there are maps, so that phones can stack."""
+"""The pictures of a report: one panel per model where there are maps, so that phones can stack."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from anharmonic.measures.compare import Comparison, Sweep
 from anharmonic.plots import decision_regions, distribution, projection, radius_curve
@@ -13,16 +13,19 @@ from anharmonic.plots.style import caption_of, untitled
 from anharmonic.regions import Region
 from anharmonic.scores import Scores
 
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
 __all__ = ["Panel", "Section", "section_of", "sections"]
 
 MOST_MAPS = 6
 
 
 class Panel(NamedTuple):
-    """One figure and the place it is drawn at."""
+    """One figure, and the id of the element it is drawn in."""
 
     place: str
-    figure: Any
+    figure: Figure
     height: int
 
 
@@ -35,24 +38,24 @@ class Section(NamedTuple):
 
 
 def sections(
-    given: Comparison, order: list[str], region: Region | None, sweep: Sweep | None
+    compared: Comparison, order: list[str], region: Region | None, sweep: Sweep | None
 ) -> list[Section]:
     """Every picture that can be drawn from what is there."""
-    models = given.scores
-    found = [section_of("spread", [distribution(given)])]
+    models = compared.scores
+    drawn = [section_of("spread", [distribution(compared)])]
     if sweep is not None:
-        found.append(section_of("radius", [radius_curve(sweep)]))
+        drawn.append(section_of("radius", [radius_curve(sweep)]))
     maps = [] if region is None else _maps(models, order, region)
     if maps:
         section = section_of("map", maps)
         if len(maps) < len(models):
             note = f" Shown for {len(maps)} of {len(models)} models."
             section = section._replace(caption=section.caption + note)
-        found.append(section)
-    return found
+        drawn.append(section)
+    return drawn
 
 
-def section_of(place: str, figures: list[Any]) -> Section:
+def section_of(place: str, figures: list[Figure]) -> Section:
     """Figures without their titles, which the page says in its own words."""
     title, caption = caption_of(figures[0])
     panels = [
@@ -62,7 +65,7 @@ def section_of(place: str, figures: list[Any]) -> Section:
     return Section(title, caption, panels)
 
 
-def _maps(models: dict[str, Scores], order: list[str], region: Region) -> list[Any]:
+def _maps(models: dict[str, Scores], order: list[str], region: Region) -> list[Figure]:
     """A map for each model, in colours that mean the same in all of them."""
     fitting = {name: models[name] for name in order if len(models[name]) == len(region)}
     if not fitting or region.dimension < 2 or len(region) < FEWEST:
@@ -71,9 +74,10 @@ def _maps(models: dict[str, Scores], order: list[str], region: Region) -> list[A
     top = colour_top(shown)
     flat = region.kind == "grid" and region.dimension == 2
     if flat and all(_drawable(scores) for scores in shown.values()):
-        return [decision_regions({name: each}, region, top=top) for name, each in shown.items()]
-    return [projection({name: each}, region, top=top) for name, each in shown.items()]
+        return [decision_regions({name: its}, region, top=top) for name, its in shown.items()]
+    return [projection({name: its}, region, top=top) for name, its in shown.items()]
 
 
 def _drawable(scores: Scores) -> bool:
+    """Whether what the model decided is known; one-hot outputs may have been reduced away."""
     return scores.settings.kind != "onehot" or decisions(scores) is not None

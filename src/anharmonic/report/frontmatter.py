@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from types import ModuleType
 from typing import Any
 
 from anharmonic.errors import InputError, MissingExtra
@@ -22,7 +23,7 @@ def read_key(text: str, key: str) -> Any:
     return None if front is None else _parsed(front[2]).get(key)
 
 
-def with_key(text: str, key: str, value: Any) -> str:
+def with_key(text: str, key: str, value: object) -> str:
     r"""The same text with a top-level key set to `value`; front matter is made where none is.
 
     >>> print(with_key("---\nlicense: mit  # really\n---\n# Title", "tags", ["a"]))
@@ -42,20 +43,20 @@ def with_key(text: str, key: str, value: Any) -> str:
         mark, body = ("\ufeff", text[1:]) if text.startswith("\ufeff") else ("", text)
         return f"{mark}---{ending}{written}---{ending}{body}"
     opening, block, closing = front.groups()
-    start, end = _place(block, key)
+    start, end = _span(block, key)
     if start == len(block) and block and not block.endswith("\n"):
         written = ending + written
     changed = block[:start] + written + block[end:]
     return f"{opening}{changed}{closing}{text[front.end() :]}"
 
 
-def _place(block: str, key: str) -> tuple[int, int]:
+def _span(block: str, key: str) -> tuple[int, int]:
     """From where to where a key and its value stand; the end of the block where it is new."""
     root = _yaml().compose(block, Loader=_yaml().SafeLoader)
     if root is None:
         return len(block), len(block)
     if root.flow_style:
-        raise InputError("the card's metadata stand in braces: write them one key a line")
+        raise InputError("the card's metadata stand in braces: write them one key per line")
     for name, value in root.value:
         if name.value == key:
             start = name.start_mark.index
@@ -73,20 +74,21 @@ def _own_lines(text: str) -> str:
 
 def _parsed(block: str) -> dict[str, Any]:
     try:
-        found = _yaml().safe_load(block)
+        metadata = _yaml().safe_load(block)
     except _yaml().YAMLError as problem:
         reason = str(problem).replace("\n", " ")
         raise InputError(f"the card's metadata are no YAML ({reason}): mend them first") from None
-    if found is None:
+    if metadata is None:
         return {}
-    if not isinstance(found, dict):
+    if not isinstance(metadata, dict):
         raise InputError("the card's metadata are no list of keys: mend them first")
-    return found
+    return metadata
 
 
-def _yaml() -> Any:
+def _yaml() -> ModuleType:
     try:
         import yaml
     except ImportError as error:
         raise MissingExtra("huggingface_hub", "card") from error
-    return yaml
+    module: ModuleType = yaml
+    return module

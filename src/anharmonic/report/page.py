@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from anharmonic._core.extras import require
-from anharmonic._core.files import whole_file
+from anharmonic._core.files import write_text_whole
 from anharmonic.measures.compare import Comparison, Sweep
 from anharmonic.measures.explain import Contributions
 from anharmonic.plots.named import Several, measured_region, named
@@ -26,7 +26,7 @@ __all__ = ["write"]
 Explained = Contributions | Mapping[str, Contributions]
 
 
-class Guilty(NamedTuple):
+class ModelWorst(NamedTuple):
     """A model's worst points, and the longest bar among their features."""
 
     name: str
@@ -38,7 +38,7 @@ def write(
     path: str | os.PathLike[str],
     scores: Several,
     *,
-    points: Any = None,
+    points: object = None,
     sweep: Sweep | None = None,
     contributions: Explained | None = None,
     title: str | None = None,
@@ -46,72 +46,81 @@ def write(
 ) -> Path:
     """Write one self-contained HTML file and return its path.
 
-    - `scores`: one model's, a dictionary of them, or what `compare` gave.
-    - `points`: where they were measured, for maps and for the worst points' features.
-    - `sweep`: from `sweep`, for gamma against the radius.
-    - `contributions`: from `contributions`, for one model or by name.
-    - `command`: the line that made it, to be shown.
+    Points are aggregated, never embedded: a million of them make no larger file than a thousand.
 
-    Points are aggregated, never embedded: a million of them take no more room than a thousand.
+    Parameters
+    ----------
+    path
+        Where it goes; replaced whole or not at all.
+    scores
+        One model's, a dictionary of them, or what `compare` gave.
+    points
+        Where they were measured, for maps and for the worst points' features.
+    sweep
+        From `sweep`, for gamma against the radius.
+    contributions
+        From `contributions`, for one model or by name.
+    title
+        What stands on top; the model, or how many there are, if not told.
+    command
+        The line that made it, to be shown.
     """
     require("report")
     models = named(scores)
     alike = not unlike(models)
-    given = scores if isinstance(scores, Comparison) else Comparison(models)
-    judged = given if alike and len(models) > 1 else None
-    order = given.ranking
+    compared = scores if isinstance(scores, Comparison) else Comparison(models)
+    judged = compared if alike and len(models) > 1 else None
+    order = compared.ranking
     region = None if points is None else measured_region(points, models[order[0]])
-    pictures = sections(given, order, region, sweep)
+    pictures = sections(compared, order, region, sweep)
     page = rendered(
         "page.html",
         title=title or f"Gamma of {order[0] if len(order) == 1 else f'{len(order)} models'}",
         headline=headline(models, judged),
-        models=models_table(given, order),
+        models=models_table(compared, order),
         differences=differences(judged),
         pictures=pictures,
-        guilty=_guilty(models, order, region, contributions),
+        worst=_worst(models, order, region, contributions),
         settings=settings({name: models[name] for name in order}),
         command=command,
-        recipe=recipe(models, alike, bool(given.at_reference), _chosen(given)),
+        recipe=recipe(models, alike, bool(compared.at_reference), _unusual(compared)),
         metric=next(iter(models.values())).metric,
-        queries=f"{given.queries:,}",
-        twice=bool(given.at_reference),
-        level=f"{100 * given.level:.4g}%",
+        queries=f"{compared.queries:,}",
+        twice=bool(compared.at_reference),
+        level=f"{100 * compared.level:.4g}%",
     )
-    with whole_file(path) as temporary:
-        Path(temporary).write_text(page, encoding="utf-8")
-    return Path(path)
+    return write_text_whole(path, page)
 
 
-def _chosen(given: Comparison) -> dict[str, float]:
+def _unusual(compared: Comparison) -> dict[str, float]:
     """How differences are judged, where that is not the usual way."""
     usual = Comparison({})
     return {
-        name: getattr(given, name)
+        name: getattr(compared, name)
         for name in ("level", "equivalence")
-        if getattr(given, name) != getattr(usual, name)
+        if getattr(compared, name) != getattr(usual, name)
     }
 
 
-def _guilty(
+def _worst(
     models: dict[str, Scores],
     order: list[str],
     region: Region | None,
     explained: Explained | None,
-) -> list[Guilty]:
+) -> list[ModelWorst]:
     """The worst points of every model, with their features where they are known."""
     by_name: Mapping[str, Contributions]
     if isinstance(explained, Contributions):
         by_name = {order[0]: explained} if len(order) == 1 else {}
     else:
         by_name = explained or {}
-    found = []
+    rows = []
     for name in order:
         scores = models[name]
         fitting = region if region is not None and len(region) == len(scores) else None
         listed = worst(scores, fitting, by_name.get(name), 5 if len(order) <= 2 else 3)
         longest = max(
-            (abs(part.share) for each in listed for part in each.shares or []), default=0.0
+            (abs(part.share) for point in listed for part in point.shares or []), default=0.0
         )
-        found.append(Guilty(name, listed, longest))
-    return found
+        rows.append(ModelWorst(name, listed, longest))
+    return rows

@@ -11,6 +11,7 @@ __all__ = ["recipe"]
 
 OUTPUTS = ("probability", "logit", "label", "onehot")
 MOST_UNITS = 1000
+"""Features from which on their units are not written out."""
 Verdicts = dict[str, float] | None
 
 
@@ -58,24 +59,25 @@ def _points(settings: Settings) -> str:
 def arguments(settings: Settings) -> dict[str, str]:
     """Arguments of `gamma` as text, from the settings it left behind."""
     facts = settings.plain()
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for name in ("radius", "rotations", "directions", "seed"):
         if facts.get(name) is not None:
-            found[name] = repr(facts[name])
+            texts[name] = repr(facts[name])
     if settings.ball:
-        found["ball"] = repr(ball_asked_for(settings.ball))
+        texts["ball"] = repr(ball_asked_for(settings.ball))
     if settings.scale:
-        many = len(settings.scale) > MOST_UNITS
-        found["scale"] = '"auto"' if many else repr(list(settings.scale))
+        long = len(settings.scale) > MOST_UNITS
+        texts["scale"] = '"auto"' if long else repr(list(settings.scale))
     if settings.still:
-        found["moving"] = repr(list(settings.columns))
+        texts["moving"] = repr(list(settings.columns))
     if settings.output is not None:
-        known = isinstance(settings.output, int) or settings.output in OUTPUTS
-        found["output"] = repr(settings.output) if known else f"…  # {settings.output}"
+        # A function's name cannot be typed: the reader has to put the function there.
+        named = isinstance(settings.output, int) or settings.output in OUTPUTS
+        texts["output"] = repr(settings.output) if named else f"…  # {settings.output}"
     if settings.reduction is not None:
-        known = isinstance(settings.reduction, int) or settings.reduction in REDUCTIONS
-        found["reduction"] = repr(settings.reduction) if known else f"…  # {settings.reduction}"
+        named = isinstance(settings.reduction, int) or settings.reduction in REDUCTIONS
+        texts["reduction"] = repr(settings.reduction) if named else f"…  # {settings.reduction}"
     for name in ("bounds", "budget", "tolerance"):
         if facts.get(name) is not None:
-            found[name] = repr(facts[name])
-    return found
+            texts[name] = repr(facts[name])
+    return texts

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from anharmonic._core.estimate import Estimate
 from anharmonic._core.extras import require
-from anharmonic._core.files import whole_file
+from anharmonic._core.files import write_text_whole
 from anharmonic._core.statistics import Moments
 from anharmonic.monitor import Alarm, Culprits, Replay
 from anharmonic.plots.streams import evidence_curve, score_curve
@@ -51,12 +51,24 @@ def write_replay(
     title: str | None = None,
     command: str | None = None,
 ) -> Path:
-    """Write one self-contained HTML file and return its path."""
+    """Write one self-contained HTML file about a replayed stream and return its path.
+
+    Parameters
+    ----------
+    path
+        Where it goes; replaced whole or not at all.
+    replay
+        From `monitor.replay`.
+    title
+        What stands on top; the model and the number of points if not told.
+    command
+        The line that made it, to be shown.
+    """
     require("report")
     pictures = [section_of("evidence", [evidence_curve(replay)])]
     pictures += [
-        section_of(f"score-{place}", [score_curve(replay, name)])
-        for place, name in enumerate(replay.scores)
+        section_of(f"score-{index}", [score_curve(replay, name)])
+        for index, name in enumerate(replay.scores)
     ]
     page = rendered(
         "replay.html",
@@ -66,13 +78,11 @@ def write_replay(
         facts=_facts(replay),
         alarms=[_row(replay, alarm) for alarm in replay.alarms[:MOST]],
         more=max(0, len(replay.alarms) - MOST),
-        explained=[_explained(each) for each in replay.culprits],
+        explained=[_explained(culprits) for culprits in replay.culprits],
         timed=replay.times is not None,
         command=command,
     )
-    with whole_file(path) as temporary:
-        Path(temporary).write_text(page, encoding="utf-8")
-    return Path(path)
+    return write_text_whole(path, page)
 
 
 def _lead(replay: Replay) -> str:
@@ -86,6 +96,7 @@ def _facts(replay: Replay) -> list[tuple[str, str]]:
     means = []
     for name, scores in replay.scores.items():
         usual = Moments.of(replay.reference[name])
+        # A point that was not scored is NaN, which does not equal itself.
         now = Moments.of(scores[scores == scores])
         means.append(
             (
@@ -118,14 +129,11 @@ def _row(replay: Replay, alarm: Alarm) -> AlarmRow:
     )
 
 
-def _explained(found: Culprits) -> Explained:
-    points: list[tuple[Any, ...]] = [
-        (f"{row:,}", f"{score:.4g}", f"{share:+.3g}")
-        for row, score, share in zip(found.rows, found.scores, found.contributions, strict=True)
-    ]
+def _explained(culprits: Culprits) -> Explained:
+    columns = zip(culprits.rows, culprits.scores, culprits.contributions, strict=True)
     return Explained(
-        str(found.alarm),
-        points,
-        [(name, f"{share:+.3g}") for name, share in list(found.segments.items())[:8]],
-        [(share.name, str(share.usual), str(share.now)) for share in found.features[:6]],
+        str(culprits.alarm),
+        [(f"{row:,}", f"{score:.4g}", f"{share:+.3g}") for row, score, share in columns],
+        [(name, f"{share:+.3g}") for name, share in list(culprits.segments.items())[:8]],
+        [(share.name, str(share.usual), str(share.now)) for share in culprits.features[:6]],
     )

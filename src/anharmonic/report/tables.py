@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 
 from anharmonic._core.estimate import Estimate
 from anharmonic.measures.compare import Comparison
 from anharmonic.plots.style import model_styles
+from anharmonic.report.words import WORDS
 from anharmonic.scores import Scores
 
 __all__ = [
@@ -21,30 +23,14 @@ __all__ = [
     "shown",
 ]
 
-WORDS = {
-    "radius": "radius, in units of each feature",
-    "nearest_distance": "usual distance between neighbours",
-    "ball": "ball",
-    "directions": "directions a turn",
-    "rotations": "turns of the ball",
-    "kind": "output",
-    "reduction": "reduction",
-    "region": "region",
-    "points": "points",
-    "dimension": "features that move",
-    "columns": "their names",
-    "still": "held still",
-    "scale": "unit of each feature",
-    "bounds": "bounds",
-    "noise": "the model's own noise",
-    "budget": "budget",
-    "tolerance": "tolerance",
-    "clipped": "share of queries moved by the bounds",
-    "seed": "seed",
-    "model": "model",
-    "classes": "classes",
-}
+SETTINGS = (
+    *("radius", "nearest_distance", "ball", "directions", "rotations", "kind", "reduction"),
+    *("region", "points", "dimension", "columns", "still", "scale", "bounds", "noise"),
+    *("budget", "tolerance", "clipped", "seed", "model", "classes"),
+)
+"""Settings that a report lists where they were recorded."""
 LISTED = 40
+"""Entries of a list that are shown."""
 
 
 class ModelRow(NamedTuple):
@@ -63,7 +49,7 @@ class ModelRow(NamedTuple):
     share: float
     points: str
     queries: str
-    each: str
+    queries_per_point: str
 
 
 class DifferenceRow(NamedTuple):
@@ -85,36 +71,37 @@ class SettingRow(NamedTuple):
     values: list[tuple[str, str]]
 
 
-def models_table(found: Comparison, order: list[str]) -> list[ModelRow]:
+def models_table(compared: Comparison, order: list[str]) -> list[ModelRow]:
     """From the most harmonic on, with errors and costs."""
-    styles = model_styles(found.scores)
-    means = [found.overall(name).value for name in order]
+    styles = model_styles(compared.scores)
+    means = [compared.overall(name).value for name in order]
     largest = max((mean for mean in means if np.isfinite(mean)), default=0.0)
-    return [_row(found, name, styles[name]["color"], largest) for name in order]
+    return [_row(compared, name, styles[name]["color"], largest) for name in order]
 
 
-def _row(found: Comparison, name: str, colour: str, largest: float) -> ModelRow:
-    scores, places = found.counted(name), found.places(name)
-    low, high = scores.interval(found.level)
-    measured = int(np.isfinite(found.scores[name].values).sum())
-    whole = sum(int(np.isfinite(each.values).sum()) for each in places.values())
-    queries = sum(each.queries for each in places.values())
-    points = len(found.scores[name])
+def _row(compared: Comparison, name: str, colour: str, largest: float) -> ModelRow:
+    scores, places = compared.counted(name), compared.places(name)
+    low, high = scores.interval(compared.level)
+    measured = int(np.isfinite(compared.scores[name].values).sum())
+    # Queries are shared out over all points that cost any, those of the reference too.
+    paid = sum(int(np.isfinite(there.values).sum()) for there in places.values())
+    queries = sum(there.queries for there in places.values())
+    points = len(compared.scores[name])
     means = [
-        (place, str(Estimate(each.mean, each.error)), place == found.where(name))
-        for place, each in places.items()
+        (place, str(Estimate(there.mean, there.error)), place == compared.where(name))
+        for place, there in places.items()
     ]
     return ModelRow(
         name,
         colour,
-        str(found.overall(name)),
+        str(compared.overall(name)),
         means,
         f"{low:.3g} … {high:.3g}" if np.isfinite(low) else "–",
         f"{scores.floor:.2g}" if np.isfinite(scores.floor) else "–",
         100 * scores.mean / largest if largest > 0 and np.isfinite(scores.mean) else 0.0,
         f"{measured:,}" if measured == points else f"{measured:,} of {points:,}",
         f"{queries:,}",
-        f"{queries / max(1, whole):.1f}",
+        f"{queries / max(1, paid):.1f}",
     )
 
 
@@ -124,37 +111,40 @@ def differences(judged: Comparison | None) -> list[DifferenceRow]:
         return []
     return [
         DifferenceRow(
-            each.larger,
-            each.smaller,
-            str(each.estimate),
-            "{:.3g} … {:.3g}".format(*each.interval),
-            each.real,
-            each.verdict,
-            each.why,
+            pair.larger,
+            pair.smaller,
+            str(pair.estimate),
+            "{:.3g} … {:.3g}".format(*pair.interval),
+            pair.real,
+            pair.verdict,
+            pair.why,
         )
-        for each in judged.differences
+        for pair in judged.differences
     ]
 
 
 def settings(models: dict[str, Scores]) -> list[SettingRow]:
     """Settings that are there, each once where all models share it."""
     rows = []
-    for key, word in WORDS.items():
-        texts = [(name, shown(scores.settings.plain().get(key))) for name, scores in models.items()]
-        if not any(each for _, each in texts):
+    facts = {name: scores.settings.plain() for name, scores in models.items()}
+    for key in SETTINGS:
+        texts = [(name, shown(recorded.get(key))) for name, recorded in facts.items()]
+        if not any(text for _, text in texts):
             continue
-        same = len({each for _, each in texts}) == 1
-        rows.append(SettingRow(word, [("", texts[0][1])] if same else texts))
+        same = len({text for _, text in texts}) == 1
+        rows.append(SettingRow(WORDS[key], [("", texts[0][1])] if same else texts))
     return rows
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """A setting as text; nothing where there is none."""
     if value is None or value == [] or value == "":
         return ""
     if isinstance(value, float):
         return f"{value:.6g}"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key}: {shown(entry)}" for key, entry in value.items())
     if isinstance(value, list):
-        listed = ", ".join(shown(each) for each in value[:LISTED])
+        listed = ", ".join(shown(entry) for entry in value[:LISTED])
         return listed if len(value) <= LISTED else f"{listed}, … ({len(value):,} in all)"
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)

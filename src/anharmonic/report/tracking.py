@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Mapping, Sized
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, TypeVar, Unpack
 
 from anharmonic.measures.gamma.measure import gamma
 from anharmonic.measures.remeasure import MeasureArguments
 from anharmonic.models.mlflow import mlflow_module
 from anharmonic.scores import Scores
 
+if TYPE_CHECKING:
+    from mlflow.metrics import MetricValue
+    from mlflow.models import EvaluationMetric
+
 __all__ = ["gamma_metric", "log_scores"]
+
+Value = TypeVar("Value")
 
 ROWS = 500
 """Rows of the table that MLflow shows; the file beside it has all of them."""
@@ -29,12 +36,23 @@ def log_scores(
     report: str | os.PathLike[str] | None = None,
     run_id: str | None = None,
 ) -> str:
-    """Log scores to a run, the active one unless `run_id` is given; gives the run's id.
+    """Log scores to an MLflow run and return the run's id.
 
     Metrics: `name`/mean, error, rms, worst (the largest lower end of a point's interval; the
-    smallest upper end where small is fragile) and
-    queries. Parameters: the settings. Artifacts under `name`: every point as points.parquet
-    (`Scores.load` reads it), the highest rows as a table, and the file `report` if given.
+    smallest upper end where small is fragile) and queries. Parameters: the settings. Artifacts
+    under `name`: every point as points.parquet (`Scores.load` reads it), the highest rows as a
+    table, and the report.
+
+    Parameters
+    ----------
+    scores
+        Of any measure.
+    name
+        What everything is logged under.
+    report
+        A file to log beside them, such as the page of `report.write`.
+    run_id
+        The run; the active one, or a new one, if not told.
     """
     mlflow = mlflow_module()
     run = run_id or (mlflow.active_run() or mlflow.start_run()).info.run_id
@@ -51,25 +69,35 @@ def log_scores(
 
 
 def gamma_metric(
-    model: Any, points: Any, *, name: str = "gamma", **arguments: Unpack[MeasureArguments]
-) -> Any:
+    model: object, points: object, *, name: str = "gamma", **arguments: Unpack[MeasureArguments]
+) -> EvaluationMetric:
     """A metric for `mlflow.models.evaluate(…, extra_metrics=[…])`, measured when it is asked for.
 
-    MLflow hands metrics predictions, never the model; so give it here, as anything `as_model`
-    takes, with the points. The other arguments are `gamma`'s. Where the points are as many as
-    the evaluated rows, each row gets its score too.
+    Where the points are as many as the evaluated rows, each row gets its score too.
+
+    Parameters
+    ----------
+    model
+        Anything `as_model` takes: MLflow hands metrics predictions, never the model.
+    points
+        Where it is measured.
+    name
+        The metric's.
+    arguments
+        Of `gamma`.
     """
     mlflow_module()
     from mlflow.metrics import MetricValue
     from mlflow.models import make_metric
 
-    def measured(predictions: Any, targets: Any = None, metrics: Any = None) -> Any:
+    # MLflow looks for these three names.
+    def measure(predictions: Sized, targets: object = None, metrics: object = None) -> MetricValue:
         scores = gamma(model, points, **arguments)
         rows = scores.values.tolist() if len(scores) == len(predictions) else None
         return MetricValue(scores=rows, aggregate_results=_metrics(scores))
 
     return make_metric(
-        eval_fn=measured,
+        eval_fn=measure,
         greater_is_better=False,
         name=name,
         long_name="deviation from the mean-value property of harmonic functions",
@@ -81,17 +109,17 @@ def _metrics(scores: Scores) -> dict[str, float]:
     # The safe end of the most fragile point: it is at least as fragile as that.
     ends = scores.intervals()[0 if scores.fragile == "large" else 1]
     worst = ends[scores.worst(1)[0]]
-    found = {
+    values = {
         "mean": scores.mean,
         "error": scores.error,
         "rms": scores.rms.value,
         "worst": float(worst),
         "queries": float(scores.queries),
     }
-    return {key: value for key, value in found.items() if math.isfinite(value)}
+    return {key: value for key, value in values.items() if math.isfinite(value)}
 
 
-def _worst(scores: Scores) -> dict[str, list[Any]]:
+def _worst(scores: Scores) -> dict[str, list[object]]:
     """The most fragile rows as columns of plain values."""
     rows = scores.worst(ROWS)
     low, high = scores.intervals()
@@ -107,5 +135,5 @@ def _worst(scores: Scores) -> dict[str, list[Any]]:
     return {key: values.tolist() for key, values in columns.items()}
 
 
-def _under(name: str, values: dict[str, Any]) -> dict[str, Any]:
+def _under(name: str, values: Mapping[str, Value]) -> dict[str, Value]:
     return {f"{name}/{key}": value for key, value in values.items()}

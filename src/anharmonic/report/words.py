@@ -2,27 +2,54 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple
 
 from anharmonic._core.estimate import Estimate
+from anharmonic._core.settings import COMPARABLE, DRAWN
 from anharmonic.measures.compare import Comparison, Difference
 from anharmonic.scores import Scores
 
-__all__ = ["Headline", "headline", "joined", "unlike"]
+__all__ = ["WORDS", "Headline", "headline", "joined", "unlike"]
 
-ALIKE = {
-    "points": "points",
-    "columns": "columns",
+WORDS = {
+    "radius": "radius, in units of each feature",
+    "nearest_distance": "usual distance between neighbours",
+    "ball": "ball",
+    "directions": "directions per turn",
+    "rotations": "turns of the ball",
     "kind": "output",
     "reduction": "reduction",
-    "radius": "radius",
-    "scale": "scale",
-    "ball": "ball",
-    "directions": "directions",
+    "region": "region",
+    "points": "points",
+    "dimension": "features that move",
+    "columns": "their names",
+    "still": "held still",
+    "scale": "unit of each feature",
+    "bounds": "bounds",
+    "noise": "the model's own noise",
+    "budget": "budget",
+    "tolerance": "tolerance",
+    "clipped": "share of queries moved by the bounds",
     "seed": "seed",
+    "model": "model",
+    "classes": "classes",
+    "neighbours": "neighbours",
+    "rank": "eigenvectors behind node scores",
+    "components": "an output graph in parts",
+    "search": "search",
+    "copies": "copies among them",
+    "residual": "share to which the score is known",
+    "block_size": "points of a block",
 }
-"""Settings that must agree before a difference between models means anything."""
+"""What a setting is called in a table."""
 
+ALIKE = (
+    *("points", "columns"),
+    *(name for name in COMPARABLE if name not in ("columns", "bounds")),
+    *(name for name in DRAWN if name != "rotations"),
+)
+"""Settings that must agree before a difference between models means anything."""
 
 NOISE = 3
 """A mean must be so many times what noise reads before it says something of the model."""
@@ -37,13 +64,14 @@ class Headline(NamedTuple):
 
 def unlike(models: dict[str, Scores]) -> list[str]:
     """What was not the same for all models, in words; empty when they can be compared."""
-    every = list(models.values())
+    first = next(iter(models.values())).settings
     differing = [
-        word
-        for name, word in ALIKE.items()
-        if any(scores.settings.differing(every[0].settings, [name]) for scores in every)
+        # Columns, radius and scale go by their short names in a sentence.
+        "output" if name == "kind" else name
+        for name in ALIKE
+        if any(scores.settings.differing(first, [name]) for scores in models.values())
     ]
-    lengths = {len(each) for each in every}
+    lengths = {len(scores) for scores in models.values()}
     return ["points", *differing] if len(lengths) > 1 and "points" not in differing else differing
 
 
@@ -60,7 +88,7 @@ def headline(models: dict[str, Scores], judged: Comparison | None) -> Headline:
             ],
         )
     best, last = judged.ranking[0], judged.ranking[-1]
-    real = [{each.smaller, each.larger} for each in judged.differences if each.real]
+    real = [{pair.smaller, pair.larger} for pair in judged.differences if pair.real]
     level = [name for name in judged.ranking if name == best or {best, name} not in real]
     rest = [_verdict(judged)]
     if judged.at_reference:
@@ -85,20 +113,20 @@ def _alone(name: str, scores: Scores) -> Headline:
 
 
 def _first(judged: Comparison, level: list[str]) -> str:
-    many, best, metric = len(judged.scores), level[0], judged.metric
+    count, best, metric = len(judged.scores), level[0], judged.metric
     praise = "most harmonic" if metric == "gamma" else "least fragile"
-    same = {frozenset((each.larger, each.smaller)) for each in judged.differences if each.same}
+    same = {frozenset((pair.larger, pair.smaller)) for pair in judged.differences if pair.same}
     alike = all(frozenset((best, name)) in same for name in level[1:])
     within = f"the same within {100 * judged.equivalence:.4g}%"
-    if len(level) == many:
+    if len(level) == count:
         if alike:
-            return f"The mean {metric} of all {many} models is {within}."
+            return f"The mean {metric} of all {count} models is {within}."
         return f"No model is told apart from the {praise} one, {best}."
     if len(level) > 1:
         how = within if alike else "and not told apart"
-        return f"{joined(level)} are the {praise} of {many} models, {how}."
+        return f"{joined(level)} are the {praise} of {count} models, {how}."
     mean = judged.overall(best)
-    return f"{best} is the {praise} of {many} models, with a mean {metric} of {mean}."
+    return f"{best} is the {praise} of {count} models, with a mean {metric} of {mean}."
 
 
 def _gap(judged: Comparison, best: str, last: str) -> str:
@@ -111,34 +139,34 @@ def _gap(judged: Comparison, best: str, last: str) -> str:
 
 
 def _verdict(judged: Comparison) -> str:
-    found = judged.differences
-    same = [each for each in found if each.same and not each.real]
-    unsure = [each for each in found if not each.same and not each.real]
+    pairs = judged.differences
+    same = [pair for pair in pairs if pair.same and not pair.real]
+    unsure = [pair for pair in pairs if not pair.same and not pair.real]
     wide = f"{judged.level:.0%} intervals" + (
-        ", widened for the number of pairs," if len(found) > 1 else ""
+        ", widened for the number of pairs," if len(pairs) > 1 else ""
     )
-    real = len(found) - len(same) - len(unsure)
-    if real == len(found):
-        what = "The difference is" if len(found) == 1 else f"All {len(found)} differences are"
+    real = len(pairs) - len(same) - len(unsure)
+    if real == len(pairs):
+        what = "The difference is" if len(pairs) == 1 else f"All {len(pairs)} differences are"
         return f"{what} real: {wide} exclude 0."
     if not real:
         first = f"No difference is real: all {wide} include 0."
         return first if not same else f"{first} {_listed(same[0].verdict.capitalize(), same)}"
-    parts = [f"{real} of {len(found)} differences are real ({wide} exclude 0)."]
-    parts += [_listed(pairs[0].verdict.capitalize(), pairs) for pairs in (same, unsure) if pairs]
+    parts = [f"{real} of {len(pairs)} differences are real ({wide} exclude 0)."]
+    parts += [_listed(group[0].verdict.capitalize(), group) for group in (same, unsure) if group]
     return " ".join(parts)
 
 
 def _listed(what: str, pairs: list[Difference]) -> str:
-    few = "; ".join(f"{each.smaller} and {each.larger}" for each in pairs[:4])
-    return f"{what}: {few}" + (f"; and {len(pairs) - 4} more pairs." if pairs[4:] else ".")
+    names = "; ".join(f"{pair.smaller} and {pair.larger}" for pair in pairs[:4])
+    return f"{what}: {names}" + (f"; and {len(pairs) - 4} more pairs." if pairs[4:] else ".")
 
 
 def _mean(scores: Scores) -> str:
     return str(Estimate(scores.mean, scores.error))
 
 
-def joined(words: list[Any]) -> str:
+def joined(words: Iterable[object]) -> str:
     """Words with commas, and "and" before the last."""
     listed = [str(word) for word in words]
     return listed[0] if len(listed) == 1 else f"{', '.join(listed[:-1])} and {listed[-1]}"

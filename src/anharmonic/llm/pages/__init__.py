@@ -6,7 +6,7 @@ import os
 from datetime import UTC, datetime
 from pathlib import Path
 
-from anharmonic._core.files import whole_file
+from anharmonic._core.files import write_text_whole
 from anharmonic.report.rendering import filled
 
 __all__ = ["write_page"]
@@ -14,10 +14,8 @@ __all__ = ["write_page"]
 HERE = Path(__file__).parent
 
 
-def write_page(path: str | os.PathLike[str], template: str, **about: object) -> Path:
+def write_page(path: str | os.PathLike[str], template: str, **values: object) -> Path:
     """Fill a template of this folder and write it, whole or not at all."""
     today = datetime.now(UTC).strftime("%Y-%m-%d")
-    page = filled(template, {"today": today, **about}, HERE, extra="llm")
-    with whole_file(path) as temporary:
-        Path(temporary).write_text(page, encoding="utf-8", errors="backslashreplace")
-    return Path(path)
+    page = filled(template, {"today": today, **values}, HERE, extra="llm")
+    return write_text_whole(path, page, errors="backslashreplace")

@@ -12,20 +12,22 @@ from fastapi import FastAPI
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from anharmonic.errors import MissingExtra
+from anharmonic.report.rendering import BASE_STYLE, environment
 from anharmonic.serve.monitor.snapshots import Snapshots
 
 if TYPE_CHECKING:
-    from jinja2 import Template
+    import jinja2
 
 __all__ = ["add_dashboard"]
 
 HERE = Path(__file__).parent
+ICON = HERE / "icon.svg"
 ASSETS = {
-    "page.css": "text/css",
-    "page.js": "text/javascript",
-    "charts.js": "text/javascript",
-    "icon.svg": "image/svg+xml",
+    BASE_STYLE: "text/css",
+    HERE / "page.css": "text/css",
+    HERE / "page.js": "text/javascript",
+    HERE / "charts.js": "text/javascript",
+    ICON: "image/svg+xml",
 }
 
 
@@ -36,32 +38,26 @@ def add_dashboard(app: FastAPI, snapshots: Snapshots) -> None:
         return HTMLResponse(_template().render(await snapshots.snapshot()))
 
     app.add_route("/", page, ["GET"], include_in_schema=False)
-    for name, media_type in ASSETS.items():
-        app.add_route(f"/assets/{name}", _asset(name, media_type), ["GET"], include_in_schema=False)
-    # Browsers request this one by themselves when they show a response that is no page.
-    icon = _asset("icon.svg", ASSETS["icon.svg"])
-    app.add_route("/favicon.ico", icon, ["GET"], include_in_schema=False)
+    for file, kind in ASSETS.items():
+        app.add_route(f"/assets/{file.name}", _asset(file, kind), ["GET"], include_in_schema=False)
+    # Browsers ask for this one unbidden when they show an answer that is no page.
+    app.add_route("/favicon.ico", _asset(ICON, ASSETS[ICON]), ["GET"], include_in_schema=False)
 
 
-def _asset(name: str, media_type: str) -> Callable[[Request], Awaitable[Response]]:
-    content = (HERE / name).read_bytes()
+def _asset(file: Path, kind: str) -> Callable[[Request], Awaitable[Response]]:
+    content = file.read_bytes()
 
     async def asset(_: Request) -> Response:
-        return Response(content, media_type=media_type)
+        return Response(content, media_type=kind)
 
     return asset
 
 
 @cache
-def _template() -> Template:
-    try:
-        from jinja2 import Environment, FileSystemLoader, StrictUndefined
-    except ImportError as error:
-        raise MissingExtra("jinja2", "service") from error
-    loader = FileSystemLoader(HERE)
-    environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined)
-    environment.filters |= {"short": short, "clock": clock}
-    return environment.get_template("page.html")
+def _template() -> jinja2.Template:
+    templates = environment(HERE, extra="service")
+    templates.filters |= {"short": short, "clock": clock}
+    return templates.get_template("page.html")
 
 
 def short(value: float | str | bool | None) -> str:

@@ -45,7 +45,7 @@ function say(text) {
 
 function table(host, columns, rows, empty) {
   if (!rows.length) return host.replaceChildren(made("p", empty, "empty"));
-  const whole = made("table"), head = made("thead"), body = made("tbody"), titles = made("tr");
+  const whole = made("table", undefined, "stacked"), head = made("thead"), body = made("tbody"), titles = made("tr");
   for (const { name, number } of columns) titles.append(made("th", name, number ? "number" : ""));
   head.append(titles);
   for (const row of rows) {
