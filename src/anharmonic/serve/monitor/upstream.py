@@ -68,6 +68,7 @@ class Connection(asyncio.Protocol):
 
     def send(self, request: bytes) -> asyncio.Future[Reply]:
         self.response_started, self._headers_complete = False, False
+        self._keep_alive = False
         self._parser = httptools.HttpResponseParser(self)
         self._reply, self._parts = Reply(), list[bytes]()
         self._done = asyncio.get_running_loop().create_future()
@@ -76,7 +77,7 @@ class Connection(asyncio.Protocol):
 
     @property
     def reusable(self) -> bool:
-        return not self.lost and self._parser.should_keep_alive()
+        return not self.lost and self._keep_alive
 
     def data_received(self, data: bytes) -> None:
         if self._done is None or self._done.done():
@@ -114,6 +115,8 @@ class Connection(asyncio.Protocol):
             self._fail("the answer is too long")
 
     def on_message_complete(self) -> None:
+        # Only here does the parser know: once `feed_data` has returned it says no.
+        self._keep_alive = self._parser.should_keep_alive()
         if self._done is None or self._done.done():
             return
         self._reply.status = self._parser.get_status_code()
