@@ -119,7 +119,6 @@ def test_a_pickle_is_not_opened_without_trust(files):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ([], "--model and --data"),
         (["--model", "model.onnx", "--data", "none.csv"], "no file"),
         (["--model", "points.csv", "--data", "points.npy"], "Accepted"),
         (["--model", "model.onnx", "--data", "points.npy", "--radius", "big"], "number"),
@@ -134,6 +133,11 @@ def test_mistakes_end_in_one_line_and_code_1(files, arguments, words):
     assert words in done.stderr
     assert "Traceback" not in done.stderr
     assert done.stdout == ""
+
+
+def test_what_is_missing_is_named_with_code_2(files):
+    assert "MODEL" in run(files, "gamma", code=2).stderr
+    assert "--data" in run(files, "gamma", "mine:total", code=2).stderr
 
 
 def test_what_was_finished_is_kept_and_resumed(files, tmp_path):

@@ -42,7 +42,7 @@ IMAGES = ("--data", "images.npy", "--radius", "100", "--bounds", "0,255", "--gri
 def test_ways_side_by_side(folder):
     both = ("--climb", "margin", "--climb", "random", "--radius", "0.3", "--out", "found.parquet")
     done = run(folder, "search", *TABLE, *both)
-    for words in ("margin", "random", "95% interval", "queries a flip", "150 (100.0%)"):
+    for words in ("margin", "random", "95% interval", "queries per flip", "150 (100.0%)"):
         assert words in done.stdout
     margin, random = (
         ah.Search.load(folder / f"found-{climb}.parquet") for climb in ("margin", "random")

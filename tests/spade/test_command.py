@@ -57,7 +57,7 @@ def test_a_model_and_data(tmp_path, monkeypatch):
 
 
 def test_half_of_what_is_needed(files):
-    with pytest.raises(SettingsError, match="--inputs and --outputs, or --model and --data"):
+    with pytest.raises(SettingsError, match="--inputs and --outputs, or MODEL and --data"):
         run(files[:3])
     with pytest.raises(SettingsError, match="refuse"):
         run([*files, "--components", "glue"])

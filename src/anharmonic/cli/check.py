@@ -141,8 +141,8 @@ def _measure(
     out: Path | None,
 ) -> Scores:
     """The model's scores, measured as the baseline's were unless told otherwise."""
-    if model.name is None:
-        raise SettingsError("give a MODEL with --data, or --scores")
+    if model.name is None or points.data is None:
+        raise SettingsError("give one model with --data, or --scores")
     output = None if before is None else before.settings.output
     loaded = model.load(None if output is None else str(output))
     region = _region(points, before)

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import typer
+
 from anharmonic.errors import InputError, SettingsError
 
 if TYPE_CHECKING:
@@ -67,7 +69,10 @@ def check_one_model(argument: str | None, option: str | None) -> None:
 def named_model(name: str | None) -> str:
     """The model that was named, or a word on how to name one."""
     if not name:
-        raise SettingsError("give a MODEL: a file, module:function, models:/… or a server's URL")
+        # A command that lacks something is mistyped: exit code 2, as for any other option.
+        raise typer.BadParameter(
+            "give a file, module:function, models:/… or a server's URL", param_hint="MODEL"
+        )
     return name
 
 
@@ -82,7 +87,7 @@ def named_sources(models: Sequence[str]) -> dict[str, str]:
 def given_data(path: Path | None) -> Path:
     """The file of points, or a word that it is missing."""
     if path is None:
-        raise SettingsError("give --data with the model, or see --help")
+        raise typer.BadParameter("give the points with the model", param_hint="--data")
     return path
 
 
