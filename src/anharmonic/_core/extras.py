@@ -31,7 +31,7 @@ def needs(module: str, extra: str) -> ModuleType:
     module
         As it is imported: "httpx", "skops.io".
     extra
-        Of this package: `pip install 'anharmonic[extra]'`.
+        Of this package that installs it: "remote".
 
     >>> needs("json", "remote").dumps([1])
     '[1]'
