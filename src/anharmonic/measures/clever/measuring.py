@@ -16,7 +16,7 @@ from anharmonic.measures.clever.bounds import SampledSlopes, bound_rows
 from anharmonic.measures.clever.pool import Pool
 from anharmonic.measures.clever.result import CleverSettings
 from anharmonic.measures.clever.sampling import norm_of, typical_radius
-from anharmonic.measures.clever.slopes import ClassPairs, Gradients, slopes_of
+from anharmonic.measures.clever.slopes import ClassPairs, Differences, Gradients, slopes_of
 from anharmonic.measures.clever.weibull import level
 from anharmonic.measures.setup.batching import ModelCaller, answers
 from anharmonic.measures.setup.settling import SetupArguments, settle, takes_setup
@@ -135,7 +135,7 @@ def clever(
         blocks=blocks,
         block_size=block_size,
         gradients=len(chosen) * blocks * block_size * pairs.targets.shape[1] + ascent_gradients,
-        slopes=type(slopes).__name__.lower(),
+        slopes="differences" if isinstance(slopes, Differences) else "pulled",
         guided=guide is not None,
     )
     samples = len(chosen) * blocks * block_size
