@@ -13,7 +13,7 @@ from typing import NamedTuple, cast
 import numpy as np
 from array_api_compat import array_namespace, is_numpy_array
 
-from anharmonic._core.arrays import array_like, to_numpy64
+from anharmonic._core.arrays import array_like, to_numpy, to_numpy64
 from anharmonic._core.protocols import Array, Floats, Integers
 from anharmonic._core.reductions import Reduction, combined, picked
 from anharmonic.measures.setup.batching import call_with_flags
@@ -108,11 +108,9 @@ def measure_task(sphere: Sphere, task: Task) -> TaskResult:
             array_like(_turn_members(task, segments, sphere.ball.paired), around) @ around
         )
         change = around - array_namespace(around).mean(centre_outputs, axis=1, keepdims=True)
-        lengths = to_numpy64(_squared_lengths(change))
-        same += np.count_nonzero(lengths == 0, axis=1)
-        if sphere.ball.paired:
-            lengths = to_numpy64(_squared_lengths(_even_part(change, segments)))
-        squares.append(lengths)
+        same += _count_unchanged(change)
+        even = _even_part(change, segments) if sphere.ball.paired else change
+        squares.append(to_numpy64(_squared_lengths(even)))
     assert centre is not None
     assert sums is not None
     good = ~bad if bad.any() else slice(None)  # a slice copies nothing
@@ -129,6 +127,15 @@ def measure_task(sphere: Sphere, task: Task) -> TaskResult:
         clipped,
     )
     return result._replace(bad=task.rows[bad])
+
+
+def _count_unchanged(change: Array) -> Integers:
+    """How many neighbours of each row have exactly its answer, (rows,)."""
+    # A smooth model changes every column, so that the first one says it for all.
+    unchanged = np.asarray(to_numpy(change[..., 0] == 0), dtype=bool)
+    if unchanged.any():
+        unchanged &= to_numpy64(_squared_lengths(change)) == 0
+    return np.asarray(np.count_nonzero(unchanged, axis=1))
 
 
 def _squared_lengths(vectors: Array) -> Array:
