@@ -88,10 +88,10 @@ def test_an_option_that_all_measures_share_takes_two_files(copy):
     edit(settling, '    "seed": 0,\n}', '    "seed": 0,\n    "patience": 1.0,\n}')
     edit(
         settling,
-        "    asked = as_model(",
+        "    adapted = as_model(",
         '    if arguments["patience"] <= 0:\n'
         '        raise SettingsError("patience is positive")\n'
-        "    asked = as_model(",
+        "    adapted = as_model(",
     )
     edit(
         groups,
@@ -115,7 +115,11 @@ from typer.testing import CliRunner
 from anharmonic.cli import app
 points = np.random.default_rng(0).normal(size=(10, 2))
 wave = lambda x: np.sin(x[:, :2])
-for measure in (ah.gamma, ah.clever, ah.adversarial_search, ah.contributions):
+for measure in (
+    *(ah.gamma, ah.clever, ah.adversarial_search, ah.contributions, ah.compare, ah.sweep, ah.plan),
+    *(ah.explain, ah.nstep_robustness, ah.stability.class_table, ah.stability.observed_flips),
+    ah.baselines.flip_rate,
+):
     assert "patience" in inspect.signature(measure).parameters
 for call in (
     lambda p: ah.gamma(wave, points, patience=p),

@@ -112,8 +112,9 @@ def takes_arguments_of(
 
 
 def setup_arguments_in(holder: object) -> SetupArguments:
-    """The shared arguments that an object holds as attributes, to be handed on to a measure."""
-    return cast(SetupArguments, {name: getattr(holder, name) for name in DEFAULTS})
+    """Those of the shared arguments that an object holds as attributes, to be handed on."""
+    held = {name: getattr(holder, name) for name in DEFAULTS if hasattr(holder, name)}
+    return cast(SetupArguments, held)
 
 
 @cache
