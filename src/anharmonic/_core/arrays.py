@@ -23,7 +23,8 @@ def to_numpy(array: Array) -> Array:
         return array
     tensor = to_device(array.detach(), "cpu")
     # numpy knows no bfloat16.
-    return tensor.numpy() if tensor.element_size() >= 4 else tensor.double().numpy()
+    short = tensor.is_floating_point() and tensor.element_size() < 4
+    return tensor.double().numpy() if short else tensor.numpy()
 
 
 def array_like(values: Array, like: Array) -> Array:

@@ -177,19 +177,19 @@ def _watched(saved: Mapping[str, str | None], given: Watch | None) -> dict[str, 
 
 
 def _scorer(about: Mapping[str, Any], arrays: Mapping[str, Array], model: object) -> Scorer:
-    settings = about["sight"]
+    saved = about["sight"]
     fixed = balls.fixed(arrays["ball"], about["ball"]["name"])
     paired = about["ball"]["paired"]
     return Scorer(
-        model=models.as_model(model, output=settings["output"]),
-        columns=tuple(settings["columns"]),
-        shape=tuple(settings["shape"]),
-        still=settings["still"],
-        radius=settings["radius"],
-        units=tuple(settings["units"]),
+        model=models.as_model(model, output=saved["output"]),
+        columns=tuple(saved["columns"]),
+        shape=tuple(saved["shape"]),
+        still=saved["still"],
+        radius=saved["radius"],
+        units=tuple(saved["units"]),
         ball=balls.pairs(fixed) if paired else fixed,
-        reduction=settings["reduction"],
-        bounds=settings["bounds"],
-        batch_size=settings["batch_size"],
-        output=settings["output"],
+        reduction=saved["reduction"],
+        bounds=saved["bounds"],
+        batch_size=saved["batch_size"],
+        output=saved["output"],
     )
