@@ -50,6 +50,13 @@ def drawn(truth, noise, turns, random, columns=1, tails=None):
     )
 
 
+def at_the_same_points(*several):
+    return [
+        dataclasses.replace(scores, settings=scores.settings.with_facts(fingerprint="same"))
+        for scores in several
+    ]
+
+
 def at_most_nominal(alarms, level=0.95):
     return alarms <= binom.ppf(0.999, REPETITIONS, 1 - level)
 
@@ -304,8 +311,7 @@ def test_false_alarms_against_a_baseline(old_noise, new_noise, paired):
         other = truth if paired else random.gamma(2, 0.5, 80)
         old, new = drawn(truth, old_noise, 4, random), drawn(other, new_noise, 4, random)
         if paired:
-            for each in (old, new):
-                each.settings.fingerprint = "same"
+            old, new = at_the_same_points(old, new)
         verdict = no_worse(new, old)
         assert ("unpaired" in verdict.statistic) is not paired
         alarms += not verdict.passed
@@ -334,8 +340,7 @@ def test_power_for_a_real_difference(noise, increase, limit, unpaired, paired):
         old, new = (drawn(each, noise, 4, random) for each in (truth, increase * truth))
         apart = drawn(random.gamma(2, 0.5, 100), noise, 4, random)
         failed = [not below(new, 1.0).passed, not no_worse(new, apart).passed]
-        for each in (old, new):
-            each.settings.fingerprint = "same"
+        old, new = at_the_same_points(old, new)
         found += [*failed, not no_worse(new, old).passed]
     assert 100 * found / REPETITIONS == pytest.approx([limit, unpaired, paired], abs=0.6)
 

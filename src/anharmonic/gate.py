@@ -299,7 +299,10 @@ def require_alike(scores: Scores, baseline: Scores) -> None:
     now, before = scores.settings, baseline.settings
     facts = {name: (before.plain().get(name), now.plain().get(name)) for name in COMPARABLE}
     # Asking for what a model answers anyway is no difference.
-    outputs = before.output or before.kind, now.output or now.kind
+    outputs = (
+        before.kind if before.output is None else before.output,
+        now.kind if now.output is None else now.output,
+    )
     differing = {name: facts[name] for name in now.differing(before)}
     if baseline.metric != scores.metric:
         differing = {"metric": (baseline.metric, scores.metric), **differing}

@@ -95,11 +95,11 @@ def test_an_option_that_all_measures_share_takes_two_files(copy):
     )
     edit(
         groups,
-        "    def arguments(self) -> dict[str, Any]:\n"
+        "    def arguments(self) -> parsing.Arguments:\n"
         '        """What was said, as arguments of any measure."""\n'
         "        return parsing.given(seed=self.seed, batch_size=self.batch_size)",
         '    patience: Annotated[float | None, typer.Option(help="Seconds.")] = None\n\n'
-        "    def arguments(self) -> dict[str, Any]:\n"
+        "    def arguments(self) -> parsing.Arguments:\n"
         '        """What was said, as arguments of any measure."""\n'
         "        return parsing.given(\n"
         "            seed=self.seed, batch_size=self.batch_size, patience=self.patience\n"

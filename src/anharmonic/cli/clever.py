@@ -57,7 +57,7 @@ def clever_command(
     Example: anharmonic clever networks:net --data images.npy --norm inf --radius 0.3
     """
     claim(out)
-    loaded, table = model.load(), points.table(points.reference)
+    table, loaded = points.table(points.reference), model.load()
     if not as_json:
         tell(_estimate(loaded, table, points.moves, count, blocks * block_size, gradients))
     scores = ah.clever(

@@ -49,7 +49,7 @@ def explain_command(
     Example: anharmonic explain model.onnx --data points.parquet --row 17 --html why.html
     """
     claim_page(html, "plots")
-    loaded, region = model.load(), points.region()
+    region, loaded = points.region(), model.load()
     if row >= len(region):
         raise SettingsError(f"there is no row {row}: the data have rows 0 to {len(region) - 1}")
     explained = ah.explain(

@@ -49,7 +49,7 @@ def gamma_command(
     `gamma plan` and `gamma collect` are for a model that cannot be called from here.
     """
     claim(out)
-    loaded, region = model.load(), points.region()
+    region, loaded = points.region(), model.load()
     with keeping(out):
         scores = ah.gamma(
             loaded,

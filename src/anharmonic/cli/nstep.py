@@ -76,7 +76,7 @@ def nstep_command(
     Example: anharmonic nstep model.onnx --data points.parquet --kind sway --out sway.parquet
     """
     claim(out)
-    loaded, region = model.load(), points.region()
+    region, loaded = points.region(), model.load()
     arguments = {
         **step.arguments(),
         **run.arguments(),

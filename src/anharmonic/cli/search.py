@@ -67,7 +67,8 @@ def search_command(
         raise SettingsError("--resume goes on with one --climb: give the one it was made with")
     for way in climbs:
         claim(_target(out, way, len(climbs)))
-    loaded, region, reference = model.load(), points.region(), points.reference_table()
+    region, loaded = points.region(), model.load()
+    reference = points.reference_table()
     searches: list[Search] = []
     for way in climbs:
         target = _target(out, way, len(climbs))

@@ -61,81 +61,33 @@ class Perturbed(NamedTuple):
 
 
 def control(prompt: str, rng: np.random.Generator) -> str:
-    """The paper's: a space and 1 to 3 control characters at the end (ASCII 1–31, no NUL).
-
-    Parameters
-    ----------
-    prompt
-        The text to change.
-    rng
-        Where the change is drawn from.
-    """
+    """The paper's: a space and 1 to 3 control characters at the end (ASCII 1–31, no NUL)."""
     return _appended(prompt, [chr(code) for code in rng.integers(1, 32, _draw_count(rng))])
 
 
 def control_nul(prompt: str, rng: np.random.Generator) -> str:
-    """The paper's to the letter: ASCII 0–31, the NUL that many servers refuse included.
-
-    Parameters
-    ----------
-    prompt
-        The text to change.
-    rng
-        Where the change is drawn from.
-    """
+    """The paper's to the letter: ASCII 0–31, the NUL that many servers refuse included."""
     return _appended(prompt, [chr(code) for code in rng.integers(0, 32, _draw_count(rng))])
 
 
 def unicode(prompt: str, rng: np.random.Generator) -> str:
-    """A space and 1 to 3 printable characters of any script at the end.
-
-    Parameters
-    ----------
-    prompt
-        The text to change.
-    rng
-        Where the change is drawn from.
-    """
+    """A space and 1 to 3 printable characters of any script at the end."""
     return _appended(prompt, [_draw_printable(rng) for _ in range(_draw_count(rng))])
 
 
 def whitespace(prompt: str, rng: np.random.Generator) -> str:
-    """1 to 3 further white spaces, beside those that are there or at the end.
-
-    Parameters
-    ----------
-    prompt
-        The text to change.
-    rng
-        Where the change is drawn from.
-    """
+    """1 to 3 further white spaces, beside those that are there or at the end."""
     gaps = [place for place, letter in enumerate(prompt) if letter.isspace()] + [len(prompt)]
     return _inserted(prompt, rng, gaps, SPACES)
 
 
 def zero_width(prompt: str, rng: np.random.Generator) -> str:
-    """1 to 3 characters without width, anywhere.
-
-    Parameters
-    ----------
-    prompt
-        The text to change.
-    rng
-        Where the change is drawn from.
-    """
+    """1 to 3 characters without width, anywhere."""
     return _inserted(prompt, rng, list(range(len(prompt) + 1)), ZERO_WIDTH)
 
 
 def case(prompt: str, rng: np.random.Generator) -> str:
-    """1 to 3 letters in the other case.
-
-    Parameters
-    ----------
-    prompt
-        The text to change.
-    rng
-        Where the change is drawn from.
-    """
+    """1 to 3 letters in the other case."""
     # Some letters become two in the other case (ß, SS): they stay.
     places = [place for place, letter in enumerate(prompt) if len(letter.swapcase()) == 1]
     places = [place for place in places if prompt[place].swapcase() != prompt[place]]
@@ -148,15 +100,7 @@ def case(prompt: str, rng: np.random.Generator) -> str:
 
 
 def typos(prompt: str, rng: np.random.Generator) -> str:
-    """1 to 3 slips of the finger: a letter swapped, dropped, doubled, or the key beside it.
-
-    Parameters
-    ----------
-    prompt
-        The text to change.
-    rng
-        Where the change is drawn from.
-    """
+    """1 to 3 slips of the finger: a letter swapped, dropped, doubled, or the key beside it."""
     for _ in range(_draw_count(rng)):
         places = [place for place, letter in enumerate(prompt) if letter.isalpha()]
         if places:
@@ -165,15 +109,7 @@ def typos(prompt: str, rng: np.random.Generator) -> str:
 
 
 def resample(prompt: str, rng: np.random.Generator) -> str:
-    """The prompt as it is: the rival, which only asks again at a temperature above 0.
-
-    Parameters
-    ----------
-    prompt
-        The text to change.
-    rng
-        Where the change is drawn from.
-    """
+    """The prompt as it is: the rival, which only asks again at a temperature above 0."""
     return prompt
 
 
