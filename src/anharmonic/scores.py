@@ -25,7 +25,9 @@ from anharmonic._core.statistics import Moments, half_widths, stratified_error
 from anharmonic._core.uncertainty import (
     LOOKS,
     half_widths_of_points,
-    mean_lengths,
+    noise_floor,
+    order_by_safe_ends,
+    output_lengths,
     resolutions,
     rounding,
 )
@@ -161,16 +163,8 @@ class Scores:
         """What noise alone would make the mean read where the true value is 0 everywhere."""
         if self._one_signed:
             return 0.0
-        known = np.isfinite(self.squared)
-        if not known.any():
-            return float("nan")
-        power = np.maximum(self.values[known] ** 2 - self.squared[known], 0.0)
-        columns = self._free_columns
-        # The root of an unbiased variance is too small on average, by the same factor that
-        # makes the length of noise smaller than its root mean square.
-        shortened = mean_lengths(columns * (self.turns[known] - 1))
-        lengths = mean_lengths(np.array(columns)) * np.sqrt(power) / shortened
-        return float(np.mean(np.hypot(lengths, self.rounding[known])))
+        noise = self.values**2 - self.squared
+        return noise_floor(noise, self.turns, self._free_columns, self.rounding)
 
     @property
     def _one_signed(self) -> bool:
@@ -220,7 +214,7 @@ class Scores:
         largest = self.column("largest")
         changes = np.where(largest > self.rounding, largest, 0.0)
         if settings.reduction == "angle":
-            changes = changes / np.maximum(self._lengths, np.finfo(float).tiny)
+            changes = changes / np.maximum(output_lengths(self.outputs), np.finfo(float).tiny)
         found = resolutions(
             largest=changes,
             flat=self.column("flat"),
@@ -240,10 +234,6 @@ class Scores:
         """How far rounding of the model's answer at the point itself may move each score."""
         centres = np.ones(len(self)) if self.settings.reduction == "angle" else self.outputs
         return rounding(self.settings.precision, centres)
-
-    @property
-    def _lengths(self) -> Floats:
-        return cast(Floats, np.linalg.norm(self.outputs.reshape(len(self), -1), axis=1))
 
     @property
     def full_errors(self) -> Floats:
@@ -296,23 +286,15 @@ class Scores:
         return largest.get(str(self.settings.reduction), 1.0)
 
     def worst(self, count: int = 10, level: float = 0.95) -> Integers:
-        """Rows of the most fragile scores, by the safe ends of their intervals: noise is no guilt.
+        """Rows of the most fragile scores, by the safe ends of their intervals.
 
         The largest by their lower ends or, of a measure whose small values are the fragile ones,
         the smallest by their upper ends. Unfinished points come last.
         """
-        low, high = self.intervals(level)
-        known = np.isfinite(self.values)
-        if self.fragile == "small":
-            # A measure that asks once has no intervals: its values stand for themselves.
-            ends = np.where(known, np.where(np.isfinite(high), high, self.values), np.inf)
-            order = np.lexsort((np.nan_to_num(self.values), ends))
-        else:
-            ends = np.where(np.isfinite(low), low, np.where(known, 0.0, -1.0))
-            order = np.lexsort((-np.nan_to_num(self.values), -ends))
+        order = order_by_safe_ends(self.values, self.intervals(level), self.fragile)
         if self.about.skips_unknown:
-            order = order[known[order]]
-        return order[:count].astype(np.int64)
+            order = order[np.isfinite(self.values)[order]]
+        return order[:count]
 
     @property
     def boundary_density(self) -> Estimate:

@@ -23,6 +23,9 @@ __all__ = [
     "LOOKS",
     "half_widths_of_points",
     "mean_lengths",
+    "noise_floor",
+    "order_by_safe_ends",
+    "output_lengths",
     "precision",
     "resolutions",
     "rounding",
@@ -153,3 +156,43 @@ def mean_lengths(dimensions: Integers) -> Floats:
     # The mean of the chi distribution, √2·Γ((n+1)/2)/Γ(n/2), over √n.
     half = np.maximum(dimensions, 1) / 2
     return cast(Floats, np.exp(gammaln(half + 0.5) - gammaln(half)) / np.sqrt(half))
+
+
+def noise_floor(noise: Floats, turns: Integers, columns: int, rounding: Floats) -> float:
+    """What noise alone would make a mean read where the true value is 0 everywhere.
+
+    `noise` (points,) is the variance of each point's mean over turns, NaN where it is not known;
+    `columns` is how many directions noise has.
+    """
+    known = np.isfinite(noise)
+    if not known.any():
+        return float("nan")
+    power = np.maximum(noise[known], 0.0)
+    # The root of an unbiased variance is too small on average, by the same factor that makes the
+    # length of noise smaller than its root mean square.
+    shortened = mean_lengths(columns * (turns[known] - 1))
+    lengths = mean_lengths(np.array(columns)) * np.sqrt(power) / shortened
+    return float(np.mean(np.hypot(lengths, rounding[known])))
+
+
+def order_by_safe_ends(values: Floats, intervals: tuple[Floats, Floats], fragile: str) -> Integers:
+    """Rows from the most fragile on, by the end of the interval that noise alone does not reach.
+
+    The largest by their lower ends, or where small is fragile the smallest by their upper ends;
+    ties by the values, and points without one last.
+    """
+    low, high = intervals
+    known = np.isfinite(values)
+    if fragile == "small":
+        # A measure that asks once has no intervals: its values stand for themselves.
+        ends = np.where(known, np.where(np.isfinite(high), high, values), np.inf)
+        order = np.lexsort((np.nan_to_num(values), ends))
+    else:
+        ends = np.where(np.isfinite(low), low, np.where(known, 0.0, -1.0))
+        order = np.lexsort((-np.nan_to_num(values), -ends))
+    return order.astype(np.int64)
+
+
+def output_lengths(outputs: Floats) -> Floats:
+    """The length of each point's outputs, (points,) or (points, columns)."""
+    return np.asarray(np.linalg.norm(outputs.reshape(len(outputs), -1), axis=1))
