@@ -7,12 +7,14 @@ import sys
 import tempfile
 import time
 import traceback
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.golden.calls import CALLS
 from benchmarks.golden.commands import COMMANDS, prepare, run_command
 from benchmarks.golden.digest import digest
+from benchmarks.golden.expected import reason_for
 
 GOLDEN = Path(__file__).with_name("golden.json")
 
@@ -59,9 +61,13 @@ def main(way: str, path: Path) -> int:
         print(f"{len(found)} calls and commands are recorded in {path.name}")
         return 0
     told = list(differences(json.loads(path.read_text()), found))
-    print("\n".join(told))
-    print(f"{len(found)} calls and commands, {len(told)} differences")
-    return 1 if told else 0
+    reasons = Counter(why for line in told if (why := reason_for(line)) is not None)
+    unnamed = [line for line in told if reason_for(line) is None]
+    for why, count in reasons.items():
+        print(f"{count:4} differences: {why}")
+    print("\n".join(unnamed))
+    print(f"{len(found)} calls and commands, {len(told)} differences, {len(unnamed)} not named")
+    return 1 if unnamed else 0
 
 
 if __name__ == "__main__":

@@ -1,0 +1,28 @@
+"""Differences to the record that are meant, each with the defect or the word it mends."""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["EXPECTED", "reason_for"]
+
+EXPECTED = {
+    r"settings › (codes|region|cells|volume|output|classes|bounds): new": (
+        "all measures record the same facts; some of them lacked these"
+    ),
+    r"settings › grid: gone": "baselines called the cells of a grid its rounding",
+    r"^ › (call|command) (compare|report)": (
+        "the sample of a reference has a random stream of its own (code 0.8)"
+    ),
+    r"^ › call sweep|^ › command sweep": "the same, where a reference is sampled",
+    r"^ › call replay › repr": "a dataclass's own repr shows the typed settings",
+    r"^ › command (gamma table|clever table|search table|replay page|report)": (
+        "“per point”, not “a point”"
+    ),
+    r"^ › command search › json": "the same facts in the settings of each search",
+}
+
+
+def reason_for(difference: str) -> str | None:
+    """Why a difference is meant; None where nobody said so."""
+    return next((why for where, why in EXPECTED.items() if re.search(where, difference)), None)
