@@ -81,10 +81,13 @@ def test_a_sweep(folder):
     assert found["recommended"]["radius"] in found["radii"]
 
 
+def test_a_report_without_data_is_mistyped(folder):
+    assert "--data" in run(folder, "report", "tree=tree.joblib", code=2).stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["report", "tree=tree.joblib"], "--data"),
         (["report", "tree.joblib", *COMMON], "give each a name"),
         (["report", "tree.parquet", "tree=tree.joblib"], "no models"),
         (["report", "none.parquet"], "no file"),
