@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from enum import IntEnum, unique
 
-__all__ = ["ImageStream", "LanguageStudyStream", "OverfittingStream", "PaperStream", "SpadeStream"]
+__all__ = [
+    "ImageStream",
+    "LanguageStudyStream",
+    "OverDataStream",
+    "OverfittingStream",
+    "PaperStream",
+    "SpadeStream",
+]
 
 
 @unique
@@ -54,3 +61,14 @@ class LanguageStudyStream(IntEnum):
     QUESTION_BOOTSTRAP = 83
     ABLATION_SAMPLE = 84
     CHOICE_HALVES = 85
+
+
+@unique
+class OverDataStream(IntEnum):
+    """What the study of gamma over the data draws."""
+
+    SPLIT = 91
+    FLIPS = 92
+    MEASURED_POINTS = 93
+    FOLDS = 94
+    SET_BOOTSTRAP = 95

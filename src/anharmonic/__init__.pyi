@@ -11,6 +11,7 @@ from . import training as training
 from . import workers as workers
 from .errors import AnharmonicError as AnharmonicError
 from .measures import baselines as baselines
+from .measures import over_data as over_data
 from .measures import spectral as spectral
 from .measures import stability as stability
 from .measures.clever import CleverScores as CleverScores
@@ -22,6 +23,8 @@ from .measures.explain import explain as explain
 from .measures.gamma.measure import gamma as gamma
 from .measures.offline import collect as collect
 from .measures.offline import plan as plan
+from .measures.over_data import gamma_data as gamma_data
+from .measures.over_data import suspects as suspects
 from .measures.remeasure import measured_like as measured_like
 from .measures.search import adversarial_search as adversarial_search
 from .measures.search.result import Search as Search

@@ -16,7 +16,6 @@ import numpy as np
 
 from anharmonic._core.estimate import Estimate
 from anharmonic._core.protocols import Floats
-from anharmonic._core.settings import COMPARABLE
 from anharmonic._core.statistics import Moments, half_widths, welch
 from anharmonic.errors import SettingsError
 from anharmonic.scores import Scores
@@ -118,7 +117,8 @@ def below(scores: Scores, limit: float, level: float = 0.95) -> Verdict:
     _check_level_and_limit(level, limit)
     _check_usable(scores, "the scores")
     rounding = float(np.mean(scores.rounding))
-    ends = _Ends(_single(scores.lowered, level), _single(scores.values, level), rounding)
+    lowered, lifted = scores.bracketing
+    ends = _Ends(_single(lowered, level), _single(lifted, level), rounding)
     what, mean = f"mean {scores.metric}", Estimate(scores.mean, scores.error)
     return Verdict(
         criterion=f"{what} at most {limit:g}",
@@ -163,13 +163,14 @@ def no_worse(scores: Scores, baseline: Scores, level: float = 0.95, margin: floa
     require_alike(scores, baseline)
     paired = same_points(scores, baseline)
     compare = _paired if paired else _unpaired
+    (lowered, lifted), (base_lowered, base_lifted) = scores.bracketing, baseline.bracketing
     # Lowest: the new one lowered against the old one lifted. Highest: the other way round.
     ends = _Ends(
-        compare(scores.lowered, baseline.values, level),
-        compare(scores.values, baseline.lowered, level),
+        compare(lowered, base_lifted, level),
+        compare(lifted, base_lowered, level),
         float(np.mean(scores.rounding) + np.mean(baseline.rounding)),
     )
-    gap = compare(scores.values, baseline.values, level)[0]
+    gap = compare(lifted, base_lifted, level)[0]
     now, before = Estimate(scores.mean, scores.error), Estimate(baseline.mean, baseline.error)
     extra = f" + {margin:g}" if margin else ""
     way = "paired point by point" if paired else "unpaired (other points), Welch"
@@ -297,7 +298,7 @@ def require_alike(scores: Scores, baseline: Scores) -> None:
         The new scores, and those they are to be compared with.
     """
     now, before = scores.settings, baseline.settings
-    facts = {name: (before.plain().get(name), now.plain().get(name)) for name in COMPARABLE}
+    facts = {name: (before.plain().get(name), now.plain().get(name)) for name in now.compared}
     # Asking for what a model answers anyway is no difference.
     outputs = (
         before.kind if before.output is None else before.output,

@@ -28,7 +28,7 @@ from anharmonic.errors import PointsError, SettingsError, listed
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["Region", "as_region", "grid", "hull", "points", "require_finite", "window"]
+__all__ = ["Region", "as_region", "grid", "hull", "points", "require_finite", "unmoved", "window"]
 
 
 @dataclass(frozen=True)
@@ -284,6 +284,34 @@ def hull(data: object, count: int, seed: int = 0, method: str = "auto") -> Regio
         )
         return replace(region, source=table, columns=source.columns, shape=())
     return region
+
+
+def unmoved(data: object) -> Region:
+    """Rows as they are, of which nothing moves: any columns, and missing cells too.
+
+    Parameters
+    ----------
+    data
+        A region, or an array, a tensor or a DataFrame.
+
+    Examples
+    --------
+    >>> unmoved([[1.0, float("nan")]]).still
+    ('0', '1')
+    """
+    if isinstance(data, Region):
+        region = data
+    else:
+        table = as_table(data)
+        region = (
+            _from_array("points", data)
+            if table is None
+            else Region("points", table, np.empty((len(table), 0)), (), tuple(table.columns))
+        )
+    if not len(region):
+        raise PointsError("there are no rows: give at least one")
+    nothing = np.empty((len(region), 0)) if region.is_table else region.source[:, :0]
+    return replace(region, values=nothing, columns=(), still=region.names)
 
 
 def _region(kind: str, data: object, moving: Sequence[str | int] | None) -> Region:

@@ -138,6 +138,8 @@ class Scores:
     @property
     def mean(self) -> float:
         """The average over the points."""
+        if self.about.independent is not None:
+            return float(Moments.of(self.about.independent(self)).mean)
         return float(self.moments.mean) if np.isfinite(self.values).any() else float("nan")
 
     @property
@@ -147,6 +149,8 @@ class Scores:
         A whole grid is no random sample of it: its cells each stand for themselves, so that only
         what differs within a cell counts, and that is read from cells side by side.
         """
+        if self.about.independent is not None:
+            return float(Moments.of(self.about.independent(self)).error)
         cells = self.settings.cells
         if cells and self.complete and len(self) > 1:
             return stratified_error(self.values, cells)
@@ -201,6 +205,18 @@ class Scores:
         length = np.sqrt(self.values**2 + noise / np.maximum(self.turns - 1, 1))
         projected = np.divide(self.squared, length, out=np.zeros(len(length)), where=length != 0)
         return projected - self.rounding
+
+    @property
+    def bracketing(self) -> tuple[Floats, Floats]:
+        """Two columns of independent values whose means hold the true mean between them.
+
+        Noise can only lower the first and lift the second; where scores depend on one another,
+        both are what the metric has in their place.
+        """
+        if self.about.independent is not None:
+            independent = self.about.independent(self)
+            return independent, independent
+        return self.lowered, self.values
 
     @property
     def resolution(self) -> Floats:
@@ -261,7 +277,9 @@ class Scores:
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """Interval for the region's mean."""
-        reach = float(half_widths(self.error, self.moments.count, level))
+        independent = self.about.independent
+        count = self.moments.count if independent is None else len(independent(self))
+        reach = float(half_widths(self.error, count, level))
         return self.mean - reach, self.mean + reach
 
     def intervals(self, level: float = 0.95) -> tuple[Floats, Floats]:

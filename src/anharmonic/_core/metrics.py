@@ -39,6 +39,8 @@ class Metric:
         The kind of settings it records.
     intervals
         An interval for each point from scores and a level; None for Student's, from the errors.
+    independent
+        Independent values whose mean is the scores' mean; None where the scores themselves are.
     describe
         What a table, a summary and a `repr` say beside the usual.
     columns
@@ -52,6 +54,7 @@ class Metric:
     unit: str = "the output's own"
     settings: type[Settings] = Settings
     intervals: Callable[[Scores, float], tuple[Floats, Floats]] | None = None
+    independent: Callable[[Scores], Floats] | None = None
     describe: Callable[[Scores], Description] | None = None
     columns: Mapping[str, Callable[[Scores], Any]] = field(default_factory=dict)
     skips_unknown: bool = False

@@ -15,11 +15,21 @@ from typing import cast
 import numpy as np
 from array_api_compat import array_namespace, device, is_numpy_array
 
-from anharmonic._core.protocols import Array, Draw, Floats
+from anharmonic._core.protocols import Array, Draw, Floats, Integers
 from anharmonic._core.streams import RowStream, Stream
 from anharmonic.errors import SettingsError
 
-__all__ = ["generator", "haar", "integers", "like", "normals", "phases", "signs", "uniforms"]
+__all__ = [
+    "generator",
+    "haar",
+    "hashed",
+    "integers",
+    "like",
+    "normals",
+    "phases",
+    "signs",
+    "uniforms",
+]
 
 
 def _signed(constant: int) -> int:
@@ -128,6 +138,14 @@ def integers(draw: Draw, indices: Array, below: int) -> Array:
     words = _words(draw, RowStream.INTEGER, indices)
     # The modulo's bias is below/2**62: nothing at any size that fits in memory.
     return (words & ((1 << 62) - 1)) % below
+
+
+def hashed(words: Integers, seed: int, stream: IntEnum) -> Integers:
+    """One random-looking word for each row of words (rows, columns): equal for equal rows."""
+    keys = np.full(len(words), _start(seed, stream, 0))
+    for column in range(words.shape[1]):
+        keys = _mixed(keys * _GOLDEN + words[:, column])
+    return np.asarray(keys)
 
 
 def generator(seed: int, stream: IntEnum, *address: int) -> np.random.Generator:

@@ -65,6 +65,8 @@ class Settings:
     """
 
     _facts: ClassVar[dict[str, Any]]
+    compared: ClassVar[tuple[str, ...]] = COMPARABLE
+    """What must agree where two means are compared."""
 
     model: str = ""
     kind: Kind = "value"
@@ -185,8 +187,10 @@ class Settings:
         facts = self.plain()
         return {name: facts[name] for name in names if name in facts}
 
-    def differing(self, other: Settings, names: Iterable[str] = COMPARABLE) -> list[str]:
-        """Which of these facts differ; the last digits of numbers are no difference."""
+    def differing(self, other: Settings, names: Iterable[str] | None = None) -> list[str]:
+        """Which of these facts differ (`compared` if not given); last digits are no difference."""
+        if names is None:
+            names = self.compared if type(other) is type(self) else COMPARABLE
         return [name for name in names if not _alike(self._fact(name), other._fact(name))]
 
     @classmethod
@@ -215,6 +219,6 @@ def _alike(one: Any, other: Any) -> bool:
         return True
     try:
         # Another machine may sum in another order.
-        return bool(np.allclose(one, other, rtol=1e-9, atol=0))
+        return bool(np.allclose(one, other, rtol=1e-9, atol=0, equal_nan=True))
     except (TypeError, ValueError):
         return False

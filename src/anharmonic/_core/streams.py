@@ -51,6 +51,10 @@ class Stream(IntEnum):
     DEPENDENCE = 74
     MEMORISING_SAMPLE = 76
     MEMORISING_ORDER = 77
+    ROW_ORDER = 78
+    HALF_SAMPLES = 79
+    FITTED_ROWS = 80
+    TREE_SEEDS = 81
 
 
 @unique

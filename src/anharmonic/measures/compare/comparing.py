@@ -16,6 +16,8 @@ from anharmonic._core.streams import Stream
 from anharmonic.errors import SettingsError
 from anharmonic.measures.compare.result import Comparison
 from anharmonic.measures.gamma.measure import gamma
+from anharmonic.measures.over_data.asking import names_rows, refuse_given
+from anharmonic.measures.over_data.weights import Weights
 from anharmonic.measures.setup.scale import read_columns
 from anharmonic.measures.setup.settling import (
     DEFAULTS,
@@ -51,7 +53,7 @@ def compare(
     points: object,
     *,
     region: Literal["auto", "points"] = "auto",
-    ball: str = "auto pairs",
+    ball: str | Weights = "auto pairs",
     level: float = 0.95,
     equivalence: float = 0.10,
     measure: Measure = gamma,
@@ -74,7 +76,9 @@ def compare(
         models were trained on. "points" leaves the reference to scale and radius.
     ball
         As in `gamma`, but not "auto": the ball must not depend on the model, so that all get the
-        same one. It is gamma's alone.
+        same one. It is gamma's alone. "data" ranks by how far answers are from those at other
+        rows, one query per row: of models that were trained on the `reference`, the least overfit
+        comes first.
     level
         A difference is real where it stands clear of noise and chance at this level, all pairs
         taken together.
@@ -113,6 +117,11 @@ def compare(
         )
     if region not in ("auto", "points"):
         raise SettingsError(f'region {region!r}: give "auto" or "points"')
+    if isinstance(ball, Weights) or names_rows(ball):
+        refuse_given("other rows take the place of a sphere", measure=measure is not gamma)
+        refuse_given("the model is asked once per row", checkpoint=checkpoint is not None)
+        scores = _over_rows(models, points, region, ball, progress, arguments)
+        return Comparison(scores[0], level, scores[1], equivalence)
     adapted = [as_model(model) for model in models.values()]
     settled = settle_points(adapted, points, arguments)
     seed = arguments.get("seed", DEFAULTS["seed"])
@@ -150,6 +159,32 @@ def compare(
             sample = _sample(settled.reference, len(settled.region), seed)
             familiar = measure_all(sample, "reference")
         return Comparison(measure_all(settled.region, "points"), level, familiar, equivalence)
+
+
+def _over_rows(
+    models: Mapping[str, object],
+    points: object,
+    region: str,
+    ball: str | Weights,
+    progress: Progress,
+    arguments: GammaArguments,
+) -> tuple[dict[str, Scores], dict[str, Scores]]:
+    """Gamma over the data of every model: among the points, and among the reference rows."""
+    places = [points]
+    if region == "auto" and arguments.get("reference") is not None:
+        places.append(arguments["reference"])
+    shared = arguments.copy()
+    shared.pop("reference", None)
+    with shown(progress) as report_all:
+        reports = parts(report_all, len(models) * len(places))
+        scores = [
+            {
+                name: gamma(model, rows, ball=ball, progress=next(reports), **shared)
+                for name, model in models.items()
+            }
+            for rows in places
+        ]
+    return scores[0], scores[1] if len(scores) > 1 else {}
 
 
 def _check(models: object, level: float, equivalence: float) -> None:

@@ -119,6 +119,9 @@ def bracket(scores: Scores) -> Bracket:
     column is a bound on the mean of the turns, each with the sign of the others' mean, whose
     expectation cannot exceed the truth. Elsewhere it is `Scores.lowered`.
     """
+    if scores.about.independent is not None:
+        # The rows' scores hang together; their groups' do not, and have the noise in them.
+        return Bracket(*scores.bracketing)
     values, lowered = scores.values, scores.lowered
     if _never_drawn(scores.settings) or np.array_equal(lowered, values, equal_nan=True):
         return Bracket(values, values)

@@ -33,6 +33,8 @@ from anharmonic.errors import (
 from anharmonic.measures.gamma.accumulator import Accumulator, TurnBudget, further_turns
 from anharmonic.measures.gamma.deviation import Task, measure_task
 from anharmonic.measures.gamma.pilot import Pilot, choose_ball, run_pilot
+from anharmonic.measures.over_data.asking import gamma_over_rows, names_rows, refuse_given
+from anharmonic.measures.over_data.weights import Weights
 from anharmonic.measures.setup.batching import non_finite_error
 from anharmonic.measures.setup.settling import (
     Setup,
@@ -48,6 +50,8 @@ __all__ = ["GAMMA", "check_room", "gamma", "gamma_once"]
 
 GAMMA = register(Metric("gamma"))
 
+ROTATIONS = 4
+"""Turns by default."""
 TASK_SECONDS = 1.0
 """How long a task may take, so that progress shows and little is lost when a model fails."""
 
@@ -57,9 +61,9 @@ def gamma(
     model: object,
     points: object,
     *,
-    ball: str | Ball = "auto",
+    ball: str | Ball | Weights = "auto",
     directions: int | None = None,
-    rotations: int = 4,
+    rotations: int = ROTATIONS,
     reduction: Reduction | None = None,
     budget: int | None = None,
     tolerance: float | None = None,
@@ -91,7 +95,8 @@ def gamma(
         knows, and otherwise all but an index and ids; `settings` says which.
     ball
         "auto" (pairs or singles, by what a few points say; "auto pairs" does not ask), a name
-        (`balls.NAMES`, " pairs" after it for reflections) or a ball.
+        (`balls.NAMES`, " pairs" after it for reflections) or a ball. "data" takes other rows in
+        place of a sphere, one query per row: see `gamma_data`.
     directions
         Bounds the size of one turn. The default costs at most 64 queries per point.
     rotations
@@ -142,6 +147,19 @@ def gamma(
     ----------
     Harmonic Machine Learning Models are Robust (eq. 3, algorithm 1).
     """
+    if isinstance(ball, Weights) or names_rows(ball):
+        refuse_given(
+            "other rows take the place of a sphere",
+            rotations=rotations != ROTATIONS,
+            directions=directions is not None,
+            budget=budget is not None,
+            tolerance=tolerance is not None,
+            resume=resume is not None,
+            checkpoint=checkpoint is not None,
+        )
+        return gamma_over_rows(
+            model, points, ball=ball, reduction=reduction, progress=progress, **setup
+        )
     _check(rotations, directions, budget, tolerance, noise)
     settled = settle(model, points, **setup)
     region = settled.region

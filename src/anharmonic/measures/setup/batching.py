@@ -170,14 +170,16 @@ def caller_for(
     """
     size = batch_size or model.batch_size
     where = _device(model, region)
+    # Where nothing moves, whole rows are asked for.
+    dimension = region.dimension or len(region.names)
     if where is None:
-        chunk = batch_size or max(64, min(LARGEST_CALL, CHUNK_BYTES // (8 * region.dimension)))
-        least = min(SMALLEST_CALL, max(8, SMALLEST_NUMBERS // region.dimension))
+        chunk = batch_size or max(64, min(LARGEST_CALL, CHUNK_BYTES // (8 * dimension)))
+        least = min(SMALLEST_CALL, max(8, SMALLEST_NUMBERS // dimension))
         sizer = BatchSizer(chunk, least=least) if size is None else BatchSizer(size, fixed=True)
         return ModelCaller(model, region, sizer), chunk
-    wanted = max(DEVICE_CALL, min(LARGEST_CALL, DEVICE_CALL_BYTES // (4 * region.dimension)))
+    wanted = max(DEVICE_CALL, min(LARGEST_CALL, DEVICE_CALL_BYTES // (4 * dimension)))
     call = size or max(1, wanted // together) * together
-    chunk = batch_size or max(1, DEVICE_BYTES // (4 * region.dimension * call)) * call
+    chunk = batch_size or max(1, DEVICE_BYTES // (4 * dimension * call)) * call
     return ModelCaller(model, region, BatchSizer(call, fixed=True), where), chunk
 
 

@@ -9,10 +9,10 @@ import numpy as np
 from array_api_compat import array_namespace, device
 
 from anharmonic._core.arrays import to_numpy64
-from anharmonic._core.protocols import Array, Floats
+from anharmonic._core.protocols import Array, Floats, Integers
 from anharmonic.regions import Region
 
-__all__ = ["fingerprint"]
+__all__ = ["fingerprint", "fingerprint_of_words"]
 
 NUMBERS = 1 << 20
 """How many are taken at a time: few enough to need little memory."""
@@ -36,6 +36,11 @@ def fingerprint(region: Region, units: Floats) -> str:
     for name in still:
         digest.update("\x1f".join(_texts(region, name)).encode())
     return digest.hexdigest()
+
+
+def fingerprint_of_words(words: Integers) -> str:
+    """The same for cells that were made integers, (rows, columns)."""
+    return blake2b(np.asarray(words, dtype="<i8").tobytes(), digest_size=16).hexdigest()
 
 
 def _checksum(values: Array) -> int:

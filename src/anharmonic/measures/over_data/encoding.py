@@ -1,0 +1,182 @@
+"""Rows of any kind as numbers: what a tree can split and what a distance can compare.
+
+Numbers, dates and truth values are one column each; categories and short texts are one column
+per level. A missing cell stays missing for trees, and for distances it is the column's mean with
+a column beside it that says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, cast
+
+import narwhals.stable.v1 as nw
+import numpy as np
+
+from anharmonic._core.arrays import to_numpy64
+from anharmonic._core.columns import is_id, is_index
+from anharmonic._core.frames import Table
+from anharmonic._core.protocols import Floats
+from anharmonic.errors import PointsError
+from anharmonic.regions import Region
+
+__all__ = ["Encoded", "encode"]
+
+MOST_LEVELS = 16
+"""Levels of a category that get a column of their own: the most frequent ones."""
+NEARLY_ALL = 0.9
+"""A text that differs in more than this share of rows names its row, and compares nothing."""
+
+
+class Column(NamedTuple):
+    """A column as numbers (rows,), with NaN where a cell is missing.
+
+    `levels` is how many a category has, numbered from 0 in the order of their names; 0 for numbers.
+    """
+
+    name: str
+    values: Floats
+    levels: int
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """Rows as numbers, from one table or from several that were put below one another.
+
+    `used` and `left_out` name columns of the table.
+    """
+
+    columns: tuple[Column, ...]
+    used: tuple[str, ...]
+    left_out: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.columns[0].values)
+
+    def for_trees(self) -> Floats:
+        """(rows, features) with NaN where a cell is missing, in single precision as trees read."""
+        parts = [
+            column.values[:, None] if not column.levels else _one_hot(column, missing=np.nan)
+            for column in self.columns
+        ]
+        # A number too large for single precision is as good as the largest one.
+        most = float(np.finfo(np.float32).max)
+        return np.clip(np.concatenate(parts, axis=1), -most, most).astype(np.float32)
+
+    def for_distances(self) -> Floats:
+        """(rows, features): numbers in units of their spread, a level as far from another as two
+        numbers are from one another on average (√2 units).
+        """
+        parts = [part for column in self.columns for part in _comparable(column)]
+        return np.concatenate(parts, axis=1) if parts else np.zeros((len(self), 1))
+
+    def words(self) -> np.typing.NDArray[np.int64]:
+        """The cells as integers, (rows, columns): equal where and only where cells are."""
+        stacked = np.stack([column.values for column in self.columns], axis=1)
+        # One zero and one missing value: −0 + 0 is 0.
+        clean = np.where(np.isnan(stacked), np.nan, stacked) + 0.0
+        return clean.view(np.int64)
+
+
+def encode(parts: Sequence[Region], names: Sequence[str] | None) -> Encoded:
+    """Regions below one another as numbers, by the columns of these names, or all features."""
+    first = parts[0]
+    if not first.is_table:
+        width = len(first.names)
+        if any(part.is_table or len(part.names) != width for part in parts):
+            raise PointsError("the reference has other columns than the rows: give both alike")
+        values = np.concatenate([to_numpy64(part.source) for part in parts])
+        chosen = [str(name) for name in names] if names is not None else list(first.names)
+        columns = [Column(name, values[:, int(name)], 0) for name in chosen]
+        return Encoded(tuple(columns), tuple(chosen), ())
+    tables = [cast(Table, part.source) for part in parts]
+    if any(not part.is_table for part in parts):
+        raise PointsError("the rows are a table and the reference is none: give both alike")
+    offered = [name for name in first.names if not is_index(name)]
+    if names is None:
+        chosen = [name for name in offered if not is_id(name)] or offered
+    else:
+        chosen = [name for name in first.names if name in set(names)]
+    missing = [name for name in chosen for table in tables if name not in table.columns]
+    if missing:
+        raise PointsError(f"the reference has no column {missing[0]}: give it the rows' columns")
+    columns, used = [], []
+    for name in chosen:
+        column = _column(name, [table[name] for table in tables])
+        if column is not None:
+            columns.append(column)
+            used.append(name)
+    if not columns:
+        raise PointsError("no column can be compared: each is a text that differs in every row")
+    return Encoded(
+        tuple(columns), tuple(used), tuple(name for name in first.names if name not in used)
+    )
+
+
+def _column(name: str, parts: Sequence[nw.Series]) -> Column | None:
+    """One column of all tables as numbers; None for a text that differs in nearly every row."""
+    kind = parts[0].dtype
+    if kind.is_numeric() or kind == nw.Boolean:
+        return Column(name, np.concatenate([_numbers(part) for part in parts]), 0)
+    if kind.is_temporal() and kind != nw.Time:
+        return Column(name, np.concatenate([_times(part) for part in parts]), 0)
+    texts = [
+        None if cell is None or cell != cell else str(cell)
+        for part in parts
+        for cell in part.to_list()
+    ]
+    levels = sorted({text for text in texts if text is not None})
+    if len(levels) > max(MOST_LEVELS, NEARLY_ALL * len(texts)):
+        return None
+    number = {level: float(index) for index, level in enumerate(levels)}
+    codes = [np.nan if text is None else number[text] for text in texts]
+    return Column(name, np.array(codes), max(1, len(levels)))
+
+
+def _numbers(series: nw.Series) -> Floats:
+    return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
+
+
+def _times(series: nw.Series) -> Floats:
+    """Times as numbers; missing ones as NaN."""
+    stamps = np.asarray(series.to_numpy())
+    if stamps.dtype.kind not in "mM":
+        stamps = stamps.astype("datetime64[us]")
+    numbers = np.where(np.isnat(stamps), np.nan, stamps.astype(np.int64))
+    return np.asarray(numbers, dtype=np.float64)
+
+
+def _one_hot(column: Column, missing: float) -> Floats:
+    """A column per frequent level, (rows, levels); two levels need one column alone."""
+    known = np.isfinite(column.values)
+    counts = np.bincount(column.values[known].astype(np.int64), minlength=column.levels)
+    # The most frequent first; of equally frequent ones the first by name.
+    kept = np.argsort(-counts, kind="stable")[:MOST_LEVELS]
+    kept = kept[:1] if column.levels <= 2 else kept
+    hot = (column.values[:, None] == kept).astype(np.float64)
+    hot[~known] = missing
+    return hot
+
+
+def _comparable(column: Column) -> list[Floats]:
+    """A column in units that distances can add up; nothing where it never varies."""
+    if column.levels:
+        hot = (column.values[:, None] == np.arange(min(column.levels, 4 * MOST_LEVELS))).astype(
+            np.float64
+        )
+        return [hot] if column.levels > 1 or np.isnan(column.values).any() else []
+    values, absent = column.values, ~np.isfinite(column.values)
+    present = values[~absent]
+    if not len(present):
+        return []
+    parts = []
+    spread = float(present.std())
+    if spread > 1e-12 * float(np.abs(present).max()):
+        # Sorted first, so that rounding does not depend on the rows' order.
+        ordered = np.sort(present)
+        mean, spread = float(ordered.mean()), float(ordered.std())
+        parts.append(np.where(absent, 0.0, (values - mean) / spread)[:, None])
+    if absent.any():
+        parts.append(absent.astype(np.float64)[:, None])
+    return parts

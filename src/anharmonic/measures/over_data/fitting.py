@@ -1,0 +1,127 @@
+"""Fits to the model's own answers: trees and boosted trees, each to half of the groups."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from anharmonic._core.extras import needs
+from anharmonic._core.progress import Telling
+from anharmonic._core.protocols import Floats, Integers
+from anharmonic._core.randomness import generator
+from anharmonic._core.streams import Stream
+from anharmonic.measures.over_data.smoothing import Data, Ensemble, Part
+from anharmonic.measures.over_data.weights import Boosted, Forest
+
+__all__ = ["boosted_parts", "fit_trees", "forest_parts", "half_samples"]
+
+HELD = 2**24
+"""Predictions held at once, 128 MB."""
+
+
+def half_samples(fits: int, groups: int, seed: int) -> Floats:
+    """Which groups each fit sees, (fits, groups): random halves, each followed by its complement.
+
+    So every row is unseen by exactly half of the fits.
+    """
+    random = generator(seed, Stream.HALF_SAMPLES)
+    halves = np.zeros((fits, groups))
+    for index in range(0, fits, 2):
+        halves[index, random.permutation(groups)[: groups // 2]] = 1
+        halves[index + 1] = 1 - halves[index]
+    return halves
+
+
+def fit_trees(weights: Forest, data: Data, members: Floats, workers: int) -> list[Any]:
+    """One tree per half-sample; the same trees for any number of workers."""
+    tree = needs("sklearn.tree", "sklearn")
+    seeds = generator(data.seed, Stream.TREE_SEEDS).integers(2**31, size=len(members))
+
+    def fit(index: int) -> Any:
+        rows = _rows_of_fit(data, members, index, weights.most_rows)
+        grown = tree.DecisionTreeRegressor(
+            min_samples_leaf=weights.leaf,
+            max_features=weights.features,
+            random_state=int(seeds[index]),
+        )
+        return grown.fit(data.features[rows], data.answers[rows], sample_weight=data.count[rows])
+
+    return _in_order(fit, len(members), workers)
+
+
+def _rows_of_fit(data: Data, members: Floats, index: int, most: int) -> Integers:
+    """The reference rows of one fit, at most so many of them at random."""
+    rows = np.flatnonzero(members[index][data.group])
+    if len(rows) <= most:
+        return rows
+    random = generator(data.seed, Stream.FITTED_ROWS, index)
+    return np.sort(random.choice(rows, most, replace=False))
+
+
+def forest_parts(
+    weights: Forest, data: Data, workers: int, report: Telling | None = None
+) -> Iterator[Part]:
+    """Means over rows that share leaves, in trees that did not see the row."""
+    members = half_samples(weights.trees, data.groups, data.seed)
+    trees = fit_trees(weights, data, members, workers)
+    predict = [partial(_predict_tree, tree) for tree in trees]
+    yield from _parts(predict, data, members, workers, halves=False, report=report)
+
+
+def _predict_tree(tree: Any, rows: Floats) -> Floats:
+    return np.asarray(tree.predict(rows, check_input=False)).reshape(len(rows), -1)
+
+
+def boosted_parts(weights: Boosted, data: Data, report: Telling | None = None) -> Iterator[Part]:
+    """Predictions of boosted trees that did not see the row.
+
+    One after the other: each uses all cores by itself.
+    """
+    ensemble = needs("sklearn.ensemble", "sklearn")
+    members = half_samples(weights.fits, data.groups, data.seed)
+
+    def fit(index: int) -> Callable[[Floats], Floats]:
+        rows = np.flatnonzero(members[index][data.group])
+        fitted = [
+            ensemble.HistGradientBoostingRegressor(
+                max_iter=weights.rounds, early_stopping=False, random_state=data.seed
+            ).fit(data.features[rows], data.answers[rows, column], data.count[rows])
+            for column in range(data.answers.shape[1])
+        ]
+        return lambda scored: np.stack([one.predict(scored) for one in fitted], axis=1)
+
+    predict = _in_order(fit, weights.fits, workers=1)
+    yield from _parts(predict, data, members, workers=1, halves=True, report=report)
+
+
+def _parts(
+    predict: Sequence[Callable[[Floats], Floats]],
+    data: Data,
+    members: Floats,
+    workers: int,
+    halves: bool,
+    report: Telling | None,
+) -> Iterator[Part]:
+    """As many rows at a time as fit in memory."""
+    columns, own_group = data.answers.shape[1], data.own_group
+    size = max(1, HELD // (len(predict) * columns))
+    for start in range(0, len(data.scored), size):
+        rows = slice(start, min(start + size, len(data.scored)))
+        scored, group = data.scored[rows], own_group[rows]
+        answers = _in_order(lambda index: predict[index](scored), len(predict), workers)  # noqa: B023
+        usable = np.where(group < 0, 1.0, 1.0 - members[:, np.maximum(group, 0)])
+        yield Ensemble(np.stack(answers), usable, members, halves).part(rows)
+        if report is not None:
+            report(rows.stop, len(data.scored))
+
+
+def _in_order(function: Callable[[int], Any], count: int, workers: int) -> list[Any]:
+    """Results in order; in threads, since scikit-learn's trees let go of the interpreter."""
+    if workers == 1:
+        return [function(index) for index in range(count)]
+    with ThreadPoolExecutor(workers) as pool:
+        return list(pool.map(function, range(count)))

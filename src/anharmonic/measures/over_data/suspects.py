@@ -1,0 +1,129 @@
+"""`suspects`: the rows to look at first, where other rows contradict the model."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Unpack
+
+import numpy as np
+
+from anharmonic._core.arrays import to_numpy
+from anharmonic._core.metrics import Metric, register
+from anharmonic._core.progress import Progress
+from anharmonic._core.protocols import Floats, Integers
+from anharmonic.errors import InputError, OutputError, listed
+from anharmonic.measures.over_data.asking import gamma_over_rows
+from anharmonic.measures.over_data.measure import DataSettings
+from anharmonic.measures.setup.settling import SetupArguments, takes_setup
+from anharmonic.models import as_model
+from anharmonic.scores import Scores
+
+__all__ = ["SUSPICION", "suspects"]
+
+SUSPICION = register(
+    Metric("suspicion", unit="how far other rows are from the label", settings=DataSettings)
+)
+
+
+@takes_setup
+def suspects(
+    model: object,
+    rows: object,
+    labels: object = None,
+    *,
+    weights: object = "auto",
+    progress: Progress = None,
+    **setup: Unpack[SetupArguments],
+) -> Scores:
+    """Rows to look at, those with wrong labels first: `worst(20)` gives the twenty most suspicious.
+
+    A model that learnt a wrong label by heart says it at that row, and other rows contradict it.
+
+    Parameters
+    ----------
+    model
+        Anything `as_model` takes, fitted to these rows.
+    rows
+        The training rows: a table with any columns, or an array.
+    labels
+        What the rows were labelled with. If given, a row counts by how little the other rows'
+        answers say its label; if not, by how little they say the model's own answer.
+    weights, seed, batch_size, moving, output, reference
+        As in `gamma_data` and `gamma`. Classes are taken as decided ("onehot") if not told
+        otherwise.
+    progress
+        True shows a bar.
+
+    Returns
+    -------
+    Scores
+        `values` from 0 (all other rows agree) up, one per row; the columns `answer` and `others`
+        are the model's class and the one that other rows give, for regressions the numbers;
+        `label` is what was given.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rows = np.random.default_rng(0).normal(size=(200, 2))
+    >>> labels = (rows[:, 0] > 0).astype(int)
+    >>> labels[7] = 1 - labels[7]
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> tree = DecisionTreeClassifier(random_state=0).fit(rows, labels)
+    >>> 7 in suspects(tree, rows).worst(5)
+    True
+    """
+    if setup.get("output") is None and as_model(model).classes is not None:
+        setup["output"] = "onehot"
+    adapted = as_model(model, output=setup.get("output"))
+    scores = gamma_over_rows(
+        model, rows, ball=weights, reduction="norm", progress=progress, **setup
+    )
+    expected = scores.outputs - scores.signed
+    columns: dict[str, Any] = {**scores.columns}
+    values = scores.values
+    classes = adapted.classes
+    if classes is not None and expected.shape[1] == len(classes):
+        names = np.array([str(name) for name in classes])
+        columns["answer"] = names[scores.outputs.argmax(axis=1)]
+        columns["others"] = names[expected.argmax(axis=1)]
+        if labels is not None:
+            given = _positions(labels, classes, len(scores))
+            values = 1 - expected[np.arange(len(scores)), given]
+            columns["label"] = names[given]
+    else:
+        columns["answer"], columns["others"] = scores.outputs, expected
+        if labels is not None:
+            numbers = _numbers(labels, scores.outputs)
+            values = np.sqrt(np.sum((numbers - expected) ** 2, axis=1))
+            columns["label"] = numbers
+    return replace(
+        scores,
+        metric=SUSPICION.name,
+        values=values,
+        squared=values**2 - scores.errors**2,
+        columns=columns,
+    )
+
+
+def _positions(labels: object, classes: tuple[object, ...], rows: int) -> Integers:
+    """The number of each label's class."""
+    given = np.asarray(to_numpy(labels)).reshape(-1)
+    if len(given) != rows:
+        raise InputError(f"there are {len(given):,} labels and {rows:,} rows: give one per row")
+    number = {str(name): index for index, name in enumerate(classes)}
+    unknown = sorted({str(label) for label in given.tolist()} - number.keys())
+    if unknown:
+        raise InputError(
+            f"labels {listed(unknown)} are no classes of the model ({listed(list(number))}): give "
+            "labels as the model was fitted to them"
+        )
+    return np.array([number[str(label)] for label in given.tolist()])
+
+
+def _numbers(labels: object, outputs: Floats) -> Floats:
+    numbers = np.asarray(to_numpy(labels), dtype=np.float64).reshape(len(outputs), -1)
+    if numbers.shape != outputs.shape:
+        raise OutputError(
+            f"labels have the shape {numbers.shape}, the answers {outputs.shape}: give both alike"
+        )
+    return numbers

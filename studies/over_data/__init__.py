@@ -1,0 +1,1 @@
+"""Does gamma over the data rank models by how much they overfit, and find the rows to look at?"""
