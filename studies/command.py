@@ -44,6 +44,11 @@ STUDIES = {
         "overfitting.study:overfitting",
         "Gamma against the true generalisation gap: 12 data sets, some minutes on two cores.",
     ),
+    "gamma-over-data": Study(
+        "over_data.study:over_data",
+        "Gamma over the data on 29 sets in two halves: overfitting, wrong labels, wrong answers.",
+        "Measurements, as python -m studies.over_data.results makes them.",
+    ),
     "dirichlet": Study(
         "dirichlet:minimal_interpolation", "Relax a boundary to a harmonic function."
     ),

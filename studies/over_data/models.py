@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from anharmonic._core.protocols import Floats
+from anharmonic._core.protocols import Floats, Kind
 from anharmonic._core.randomness import generator
 from anharmonic.measures.gamma.measure import gamma
 from anharmonic.measures.over_data import Forest, Neighbours, gamma_data
@@ -22,15 +22,16 @@ from studies.streams import OverDataStream
 __all__ = ["PLACES", "WEIGHTS", "Measured", "measured_set"]
 
 WEIGHTS = {
-    "forest": Forest(),
-    "forest, a third of the features": Forest(features=1 / 3),
-    "forest, leaves of 5, a third": Forest(leaf=5, features=1 / 3),
+    "forest": Forest(features=1.0),
+    "forest, a third of the features": Forest(),
+    "forest, leaves of 5, a third": Forest(leaf=5),
     "10 neighbours": Neighbours(10),
     "20 neighbours": Neighbours(20),
 }
 """Every kind of weights that was tried on the first half."""
 PROBABILITIES = ("forest, leaves of 5, a third", "10 neighbours")
 """Those that were tried with probabilities too."""
+KINDS: dict[str, Kind | None] = {"classes": None, "probabilities": "probability"}
 PLACES = ("training", "new")
 FOLDS = 3
 SPHERE_POINTS, MOST_SCORED = 100, 1000
@@ -98,7 +99,9 @@ def _measured(family: str, capacity: int, model: Any, parts: Split, seed: int) -
             for label, weights in WEIGHTS.items():
                 if kind == "probabilities" and label not in PROBABILITIES:
                     continue
-                scores = gamma_data(tables[place], answers, weights=weights, seed=seed, workers=1)
+                scores = gamma_data(
+                    tables[place], answers, kind=KINDS[kind], weights=weights, seed=seed, workers=1
+                )
                 over_data[f"{label}; {kind}; {place}"] = scores.mean
     votes = gamma_data(tables["training"], outputs["training"]["classes"], weights=Neighbours(10))
     return Measured(

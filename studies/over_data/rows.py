@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from anharmonic._core.protocols import Floats
+from anharmonic._core.protocols import Floats, Kind
 from anharmonic._core.randomness import generator
 from anharmonic.measures.over_data import Forest, Neighbours, gamma_data
 from studies.over_data.sets import Split, split, with_flips
@@ -20,10 +20,10 @@ FAMILIES = ("tree", "boosted", "forest", "nearest row", "network")
 FOLDS = 5
 MOST_TRAINED = 1000
 WEIGHTS = {
-    "forest": Forest(),
-    "forest, leaves of 5": Forest(leaf=5),
-    "forest, a third of the features": Forest(features=1 / 3),
-    "forest, leaves of 5, a third": Forest(leaf=5, features=1 / 3),
+    "forest": Forest(features=1.0),
+    "forest, leaves of 5": Forest(leaf=5, features=1.0),
+    "forest, a third of the features": Forest(),
+    "forest, leaves of 5, a third": Forest(leaf=5),
     "10 neighbours": Neighbours(10),
 }
 
@@ -90,14 +90,21 @@ def _measured(family: str, parts: Split, labels: Any, flips: Any, seed: int) -> 
             ("classes", answers, new_answers),
             ("probabilities", sure, new_sure),
         ):
-            scores = gamma_data(rows, given, weights=weights, seed=seed, workers=1)
+            kinds: Kind = "onehot" if kind == "classes" else "probability"
+            scores = gamma_data(rows, given, kind=kinds, weights=weights, seed=seed, workers=1)
             without[f"{label}; {kind}"] = scores.values
             with_labels[f"labels: {label}; {kind}"] = -(scores.outputs - scores.signed)[at_label]
             on_new[f"{label}; {kind}; among new"] = gamma_data(
-                parts.test, new, weights=weights, seed=seed, workers=1
+                parts.test, new, kind=kinds, weights=weights, seed=seed, workers=1
             ).values
             on_new[f"{label}; {kind}; among training"] = gamma_data(
-                parts.test, new, weights=weights, reference=(rows, given), seed=seed, workers=1
+                parts.test,
+                new,
+                kind=kinds,
+                weights=weights,
+                reference=(rows, given),
+                seed=seed,
+                workers=1,
             ).values
     return RowResult(
         family,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Unpack
 
 import numpy as np
@@ -21,7 +21,15 @@ from anharmonic.models.labels import codes
 from anharmonic.regions import Region, unmoved
 from anharmonic.scores import Scores
 
-__all__ = ["BALL", "ask_rows", "gamma_over_rows", "names_rows", "refuse_given"]
+__all__ = [
+    "BALL",
+    "ask_rows",
+    "columns_that_count",
+    "decided",
+    "gamma_over_rows",
+    "names_rows",
+    "refuse_given",
+]
 
 BALL = "data"
 
@@ -60,14 +68,10 @@ def gamma_over_rows(
         bounds=arguments["bounds"] is not None,
     )
     weights = chosen_weights(_named(ball))
-    adapted = as_model(model, output=arguments["output"])
+    adapted = decided(model, arguments["output"])
     region = unmoved(rows)
-    moving, batch_size = arguments["moving"], arguments["batch_size"]
-    if moving is None:
-        read = read_columns(region, [adapted])
-        columns = None if read is None else [name for name in region.names if name in read]
-    else:
-        columns = [str(name) for name in moving]
+    batch_size = arguments["batch_size"]
+    columns = columns_that_count(adapted, region, arguments["moving"])
     asked = ask_rows(adapted, region, batch_size)
     reference = arguments["reference"]
     known = None if reference is None else ask_rows(adapted, unmoved(reference), batch_size)
@@ -82,6 +86,27 @@ def gamma_over_rows(
         progress=progress,
         facts=_facts(adapted),
     )
+
+
+def columns_that_count(
+    model: Model, region: Region, moving: Sequence[str | int] | None
+) -> list[str] | None:
+    """The columns that make rows alike: those given, or those the model reads, where it knows."""
+    if moving is not None:
+        return [str(name) for name in moving]
+    read = read_columns(region, [model])
+    return None if read is None else [name for name in region.names if name in read]
+
+
+def decided(model: object, output: object) -> Model:
+    """The model asked for what it was told to give, or a classifier for its decisions.
+
+    Rows next to one another differ in probabilities without any harm; in the study decisions told
+    more than probabilities did, of models and of rows.
+    """
+    adapted = as_model(model, output=output)
+    several = adapted.classes is not None and len(adapted.classes) > 1
+    return as_model(model, output="onehot") if output is None and several else adapted
 
 
 def _named(ball: object) -> object:

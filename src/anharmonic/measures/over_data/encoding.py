@@ -154,7 +154,7 @@ def _one_hot(column: Column, missing: float) -> Floats:
     # The most frequent first; of equally frequent ones the first by name.
     kept = np.argsort(-counts, kind="stable")[:MOST_LEVELS]
     kept = kept[:1] if column.levels <= 2 else kept
-    hot = (column.values[:, None] == kept).astype(np.float64)
+    hot = np.asarray(column.values[:, None] == kept, dtype=np.float64)
     hot[~known] = missing
     return hot
 

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from anharmonic._core.extras import needs
 from anharmonic._core.progress import Telling
@@ -17,7 +18,7 @@ from anharmonic._core.streams import Stream
 from anharmonic.measures.over_data.smoothing import Data, Ensemble, Part
 from anharmonic.measures.over_data.weights import Boosted, Forest
 
-__all__ = ["boosted_parts", "fit_trees", "forest_parts", "half_samples"]
+__all__ = ["boosted_parts", "fit_trees", "forest_parts", "forest_weights", "half_samples"]
 
 HELD = 2**24
 """Predictions held at once, 128 MB."""
@@ -70,6 +71,28 @@ def forest_parts(
     trees = fit_trees(weights, data, members, workers)
     predict = [partial(_predict_tree, tree) for tree in trees]
     yield from _parts(predict, data, members, workers, halves=False, report=report)
+
+
+def forest_weights(weights: Forest, data: Data, rows: Integers, workers: int) -> sparse.csr_array:
+    """The weights of reference rows for some scored rows, (rows, reference rows)."""
+    members = half_samples(weights.trees, data.groups, data.seed)
+    trees = fit_trees(weights, data, members, workers)
+    group, scored = data.own_group[rows], data.scored[rows]
+    total = sparse.csr_array((len(rows), len(data.features)))
+    usable_fits = np.zeros(len(rows))
+    for index, tree in enumerate(trees):
+        fitted = _rows_of_fit(data, members, index, weights.most_rows)
+        leaves = tree.apply(data.features[fitted])
+        sums = np.bincount(leaves, data.count[fitted])
+        # (nodes, reference rows): a leaf's rows by their share in it.
+        shares = sparse.csr_array(
+            (data.count[fitted] / sums[leaves], (leaves, fitted)),
+            shape=(tree.tree_.node_count, len(data.features)),
+        )
+        usable = np.where(group < 0, 1.0, 1.0 - members[index][np.maximum(group, 0)])
+        total = total + sparse.diags_array(usable) @ shares[tree.apply(scored)]
+        usable_fits += usable
+    return sparse.csr_array(sparse.diags_array(1 / usable_fits) @ total)
 
 
 def _predict_tree(tree: Any, rows: Floats) -> Floats:

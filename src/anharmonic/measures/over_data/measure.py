@@ -37,7 +37,14 @@ from anharmonic.measures.setup.settling import name_of
 from anharmonic.regions import Region, unmoved
 from anharmonic.scores import Scores
 
-__all__ = ["GAMMA_DATA", "Answered", "DataSettings", "gamma_data", "score_answers"]
+__all__ = [
+    "GAMMA_DATA",
+    "Answered",
+    "DataSettings",
+    "arrange",
+    "gamma_data",
+    "score_answers",
+]
 
 FLOOR_ROWS = 2.0
 """Rows with an answer as far off as answers are on the whole, that a mean is never sure to lack."""
@@ -128,8 +135,9 @@ def gamma_data(
     columns
         The columns that make rows alike; all but an index and ids if not given.
     kind
-        What the outputs are ("probability", "onehot", "value", "logit"); told from the numbers
-        if not given.
+        What the outputs are: "probability", "onehot", "value" or "logit". If not given, it is
+        told from the numbers, and of probabilities the decisions count (the largest of each row),
+        which tell more of overfitting than probabilities do.
     reduction
         How a vector of deviations becomes a number: "norm" if not given.
     seed
@@ -199,7 +207,7 @@ def score_answers(
         if isinstance(chosen, Given):
             data, order, parts = _given(chosen, encoded, rows, known, seed)
         else:
-            data, order = _arranged(encoded, rows, known, chosen, seed)
+            data, order = arrange(encoded, rows, known, chosen, seed)
             parts = _parts(chosen, data, workers or os.cpu_count() or 1, report)
         found = leave_out(parts, rows.answers[order], _sampled_with(data), reduced)
     settings = _described(rows, data, encoded, chosen, found).with_facts(
@@ -209,7 +217,7 @@ def score_answers(
     return _scores(found, rows, order, settings, queries)
 
 
-def _arranged(
+def arrange(
     encoded: Encoded, rows: Answered, known: Answered, weights: Weights, seed: int
 ) -> tuple[Data, Integers]:
     """The data in an order that no permutation changes, and that order of the scored rows."""
@@ -230,6 +238,7 @@ def _arranged(
         answers=mean_answers(known.answers, distinct),
         count=distinct.copies,
         group=cut_groups(len(distinct)),
+        number=distinct.first,
         scored=features[:scored][order],
         own=own[mine.of_row[order]],
         seed=seed,
@@ -256,6 +265,7 @@ def _given(
         answers=known.answers[columns],
         count=np.ones(len(columns), dtype=np.int64),
         group=cut_groups(len(other))[other.of_row[columns]],
+        number=columns,
         scored=np.empty((scored, 0)),
         own=np.arange(scored) if itself else np.full(scored, -1),
         seed=seed,
@@ -352,7 +362,8 @@ def _answers(outputs: object, kind: Kind | None) -> tuple[Floats, Kind]:
         return numbers, kind
     sums = numbers.sum(axis=1)
     if numbers.shape[1] > 1 and (numbers >= 0).all() and np.allclose(sums, 1, atol=1e-4):
-        return numbers, "onehot" if np.isin(numbers, (0, 1)).all() else "probability"
+        largest = numbers.argmax(axis=1)[:, None] == np.arange(numbers.shape[1])
+        return largest.astype(np.float64), "onehot"
     return numbers, "value"
 
 

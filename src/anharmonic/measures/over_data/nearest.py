@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from anharmonic._core.protocols import Floats, Integers
 from anharmonic.errors import SettingsError, listed
@@ -13,7 +15,7 @@ from anharmonic.measures.over_data.smoothing import Data, Linear, Part
 from anharmonic.measures.over_data.weights import Neighbours
 from anharmonic.measures.spectral.search import neighbours as search_neighbours
 
-__all__ = ["checked_matrix", "given_parts", "neighbour_parts"]
+__all__ = ["checked_matrix", "given_parts", "neighbour_parts", "neighbour_weights"]
 
 HELD = 2**22
 """Distances or entries held at once."""
@@ -51,6 +53,18 @@ def neighbour_parts(weights: Neighbours, data: Data) -> Iterator[Part]:
             rows=len(found),
             groups=data.groups,
         ).part(rows)
+
+
+def neighbour_weights(weights: Neighbours, data: Data, rows: Integers) -> sparse.csr_array:
+    """The weights of reference rows for some scored rows, (rows, reference rows)."""
+    some = replace(data, scored=data.scored[rows], own=data.own[rows])
+    pieces = []
+    for part in neighbour_parts(weights, some):
+        linear = part.spread
+        assert isinstance(linear, Linear)
+        shape = (linear.rows, len(data.features))
+        pieces.append(sparse.csr_array((linear.weight, (linear.row, linear.column)), shape=shape))
+    return sparse.csr_array(sparse.vstack(pieces))
 
 
 def tied_weights(distances: Floats, count: int) -> Floats:
@@ -122,8 +136,6 @@ def given_parts(matrix: Any, data: Data) -> Iterator[Part]:
 
 def checked_matrix(matrix: object, scored: int, reference: int, itself: bool) -> Any:
     """A sparse matrix of weights whose rows sum to 1, or an error that names what is wrong."""
-    from scipy import sparse
-
     csr: Any = sparse.csr_array(matrix).astype(np.float64)
     if csr.shape != (scored, reference):
         raise SettingsError(

@@ -36,8 +36,9 @@ class Data:
         As trees or distances read them.
     answers : (reference rows, columns)
         The model's.
-    count, group : (reference rows,)
-        How many copies each stands for, and which group it is left out with.
+    count, group, number : (reference rows,)
+        How many copies each stands for, which group it is left out with, and the number of one
+        of its copies as the user has them.
     scored : (rows, features)
         The rows to be scored.
     own : (rows,)
@@ -50,6 +51,7 @@ class Data:
     answers: Floats
     count: Integers
     group: Integers
+    number: Integers
     scored: Floats
     own: Integers
     seed: int

@@ -12,10 +12,9 @@ from anharmonic._core.metrics import Metric, register
 from anharmonic._core.progress import Progress
 from anharmonic._core.protocols import Floats, Integers
 from anharmonic.errors import InputError, OutputError, listed
-from anharmonic.measures.over_data.asking import gamma_over_rows
+from anharmonic.measures.over_data.asking import decided, gamma_over_rows
 from anharmonic.measures.over_data.measure import DataSettings
 from anharmonic.measures.setup.settling import SetupArguments, takes_setup
-from anharmonic.models import as_model
 from anharmonic.scores import Scores
 
 __all__ = ["SUSPICION", "suspects"]
@@ -72,16 +71,13 @@ def suspects(
     >>> 7 in suspects(tree, rows).worst(5)
     True
     """
-    if setup.get("output") is None and as_model(model).classes is not None:
-        setup["output"] = "onehot"
-    adapted = as_model(model, output=setup.get("output"))
+    classes = decided(model, setup.get("output")).classes
     scores = gamma_over_rows(
         model, rows, ball=weights, reduction="norm", progress=progress, **setup
     )
     expected = scores.outputs - scores.signed
     columns: dict[str, Any] = {**scores.columns}
     values = scores.values
-    classes = adapted.classes
     if classes is not None and expected.shape[1] == len(classes):
         names = np.array([str(name) for name in classes])
         columns["answer"] = names[scores.outputs.argmax(axis=1)]
