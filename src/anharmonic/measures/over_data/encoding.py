@@ -42,14 +42,22 @@ class Column(NamedTuple):
 
 @dataclass(frozen=True)
 class Encoded:
-    """Rows as numbers, from one table or from several that were put below one another.
+    """Rows as numbers, and below them perhaps those of a reference.
 
-    `used` and `left_out` name columns of the table.
+    Parameters
+    ----------
+    columns
+        One for each column of the table that is used.
+    used, left_out
+        The names of those, and of the others.
+    known
+        From which row on units and frequent levels are taken: the reference's first.
     """
 
     columns: tuple[Column, ...]
     used: tuple[str, ...]
     left_out: tuple[str, ...]
+    known: int = 0
 
     def __len__(self) -> int:
         return len(self.columns[0].values)
@@ -57,7 +65,7 @@ class Encoded:
     def for_trees(self) -> Floats:
         """(rows, features) with NaN where a cell is missing, in single precision as trees read."""
         parts = [
-            column.values[:, None] if not column.levels else _one_hot(column, missing=np.nan)
+            column.values[:, None] if not column.levels else _one_hot(column, self.known)
             for column in self.columns
         ]
         # A number too large for single precision is as good as the largest one.
@@ -68,7 +76,7 @@ class Encoded:
         """(rows, features): numbers in units of their spread, a level as far from another as two
         numbers are from one another on average (√2 units).
         """
-        parts = [part for column in self.columns for part in _comparable(column)]
+        parts = [part for column in self.columns for part in _comparable(column, self.known)]
         return np.concatenate(parts, axis=1) if parts else np.zeros((len(self), 1))
 
     def words(self) -> np.typing.NDArray[np.int64]:
@@ -82,6 +90,7 @@ class Encoded:
 def encode(parts: Sequence[Region], names: Sequence[str] | None) -> Encoded:
     """Regions below one another as numbers, by the columns of these names, or all features."""
     first = parts[0]
+    known = len(first) if len(parts) > 1 else 0
     if not first.is_table:
         width = len(first.names)
         if any(part.is_table or len(part.names) != width for part in parts):
@@ -89,7 +98,7 @@ def encode(parts: Sequence[Region], names: Sequence[str] | None) -> Encoded:
         values = np.concatenate([to_numpy64(part.source) for part in parts])
         chosen = [str(name) for name in names] if names is not None else list(first.names)
         columns = [Column(name, values[:, int(name)], 0) for name in chosen]
-        return Encoded(tuple(columns), tuple(chosen), ())
+        return Encoded(tuple(columns), tuple(chosen), (), known)
     tables = [cast(Table, part.source) for part in parts]
     if any(not part.is_table for part in parts):
         raise PointsError("the rows are a table and the reference is none: give both alike")
@@ -110,7 +119,7 @@ def encode(parts: Sequence[Region], names: Sequence[str] | None) -> Encoded:
     if not columns:
         raise PointsError("no column can be compared: each is a text that differs in every row")
     return Encoded(
-        tuple(columns), tuple(used), tuple(name for name in first.names if name not in used)
+        tuple(columns), tuple(used), tuple(name for name in first.names if name not in used), known
     )
 
 
@@ -147,19 +156,20 @@ def _times(series: nw.Series) -> Floats:
     return np.asarray(numbers, dtype=np.float64)
 
 
-def _one_hot(column: Column, missing: float) -> Floats:
+def _one_hot(column: Column, known: int) -> Floats:
     """A column per frequent level, (rows, levels); two levels need one column alone."""
-    known = np.isfinite(column.values)
-    counts = np.bincount(column.values[known].astype(np.int64), minlength=column.levels)
+    reference = column.values[known:]
+    present = reference[np.isfinite(reference)].astype(np.int64)
+    counts = np.bincount(present, minlength=column.levels)
     # The most frequent first; of equally frequent ones the first by name.
     kept = np.argsort(-counts, kind="stable")[:MOST_LEVELS]
     kept = kept[:1] if column.levels <= 2 else kept
     hot = np.asarray(column.values[:, None] == kept, dtype=np.float64)
-    hot[~known] = missing
+    hot[np.isnan(column.values)] = np.nan
     return hot
 
 
-def _comparable(column: Column) -> list[Floats]:
+def _comparable(column: Column, known: int) -> list[Floats]:
     """A column in units that distances can add up; nothing where it never varies."""
     if column.levels:
         hot = (column.values[:, None] == np.arange(min(column.levels, 4 * MOST_LEVELS))).astype(
@@ -167,7 +177,7 @@ def _comparable(column: Column) -> list[Floats]:
         )
         return [hot] if column.levels > 1 or np.isnan(column.values).any() else []
     values, absent = column.values, ~np.isfinite(column.values)
-    present = values[~absent]
+    present = values[known:][~absent[known:]]
     if not len(present):
         return []
     parts = []

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from anharmonic._core.protocols import Floats, Integers
 from anharmonic.errors import SettingsError, listed
-from anharmonic.measures.over_data.smoothing import Data, Linear, Part
+from anharmonic.measures.over_data.smoothing import Data, Linear, Part, sorted_sums
 from anharmonic.measures.over_data.weights import Neighbours
 from anharmonic.measures.spectral.search import neighbours as search_neighbours
 
@@ -152,7 +152,8 @@ def checked_matrix(matrix: object, scored: int, reference: int, itself: bool) ->
     csr.eliminate_zeros()
     if (csr.data < 0).any():
         raise SettingsError("the matrix of weights holds negative numbers: weights are from 0 on")
-    sums = np.asarray(csr.sum(axis=1)).reshape(-1)
+    # In the order of size, so that permuted columns give the same bits.
+    sums = sorted_sums(np.repeat(np.arange(scored), np.diff(csr.indptr)), csr.data, scored)
     empty = np.flatnonzero(sums == 0)
     if len(empty):
         raise SettingsError(

@@ -23,7 +23,7 @@ BORROWED = 4.0
 PACKETS = 10
 """Parts of the fits that are left out in turn, to see what so few of them add to the error."""
 
-__all__ = ["Data", "Ensemble", "Linear", "Part", "Rows", "jackknife", "leave_out"]
+__all__ = ["Data", "Ensemble", "Linear", "Part", "Rows", "jackknife", "leave_out", "sorted_sums"]
 
 
 @dataclass(frozen=True)
