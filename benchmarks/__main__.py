@@ -7,6 +7,9 @@ from benchmarks import (
     clever_coverage,
     comparison,
     cost,
+    data_cost,
+    data_coverage,
+    data_differences,
     differences,
     drift,
     gateway,
@@ -25,6 +28,7 @@ from benchmarks import (
 def main() -> int:
     parts = (
         *(overhead, cost, independence, memory, images, comparison, differences),
+        *(data_coverage, data_differences, data_cost),
         *(report, spade, clever, clever_coverage, drift, llm, gateway, mutations, service),
     )
     met = [part.main() for part in parts]

@@ -12,6 +12,8 @@ from scipy import sparse
 import anharmonic as ah
 from anharmonic.errors import OutputError, PointsError, SettingsError
 from anharmonic.measures.over_data import Boosted, Forest, Given, Neighbours
+from anharmonic.measures.spectral.graph import graph_of
+from anharmonic.measures.spectral.search import neighbours
 
 KINDS = [Forest(trees=20), Neighbours(5), Boosted(fits=4, rounds=10)]
 
@@ -91,6 +93,14 @@ def test_harmonic_functions_on_a_given_graph_read_zero(as_laplacian):
     scores = ah.gamma_data(np.arange(count)[:, None], values, weights=matrix)
     np.testing.assert_allclose(scores.values[boundary:], 0, atol=1e-12)
     assert scores.values[:boundary].max() > 0.1
+
+
+def test_spades_own_graph_is_taken():
+    rows = rows_of()
+    graph = graph_of(neighbours(rows, 5))
+    scores = ah.gamma_data(rows, bumpy(rows), weights=graph)
+    means = graph.adjacency @ bumpy(rows) / graph.degrees
+    np.testing.assert_allclose(scores.values, np.abs(bumpy(rows) - means), atol=1e-12)
 
 
 def test_a_sphere_in_the_data_agrees_with_a_given_matrix():

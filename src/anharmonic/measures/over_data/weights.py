@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from typing import ClassVar
 
 from anharmonic.errors import SettingsError
+from anharmonic.measures.spectral.graph import Graph
 
 __all__ = ["NAMES", "Boosted", "Forest", "Given", "Neighbours", "Weights", "chosen_weights"]
 
@@ -113,6 +114,8 @@ def chosen_weights(weights: object) -> Weights:
             names = ", ".join(NAMES)
             raise SettingsError(f'no weights {weights!r}: give "auto", {names} or a matrix')
         return NAMES[weights]()
+    if isinstance(weights, Graph):
+        return Given(weights.adjacency)
     if hasattr(weights, "shape") or isinstance(weights, Sequence):
         return Given(weights)
     raise SettingsError(f"weights came as {type(weights).__name__}: give a name or a matrix")
