@@ -9,19 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, cast
+from functools import cached_property
+from typing import Any, NamedTuple, cast
 
 import narwhals.stable.v1 as nw
 import numpy as np
+from numpy.typing import NDArray
 
 from anharmonic._core.arrays import to_numpy64
 from anharmonic._core.columns import is_id, is_index
 from anharmonic._core.frames import Table
-from anharmonic._core.protocols import Floats
+from anharmonic._core.protocols import Floats, Integers
 from anharmonic.errors import PointsError
 from anharmonic.regions import Region
 
-__all__ = ["Encoded", "encode"]
+__all__ = ["Column", "Encoded", "Rule", "encode", "stamped_numbers", "times"]
 
 MOST_LEVELS = 16
 """Levels of a category that get a column of their own: the most frequent ones."""
@@ -32,12 +34,50 @@ NEARLY_ALL = 0.9
 class Column(NamedTuple):
     """A column as numbers (rows,), with NaN where a cell is missing.
 
-    `levels` is how many a category has, numbered from 0 in the order of their names; 0 for numbers.
+    `levels` is how many a category has, numbered from 0 in the order of their names, `texts`; 0
+    for numbers. `unit` is what times are counted in, as numpy writes it.
     """
 
     name: str
     values: Floats
     levels: int
+    texts: tuple[str, ...] = ()
+    unit: str = ""
+
+
+class Rule(NamedTuple):
+    """How a column became features: what was learnt of its rows, and holds for further ones.
+
+    Parameters
+    ----------
+    kept : (levels,)
+        The levels that trees have a feature for.
+    middle, spread
+        Of numbers; the spread is 0 where they never vary.
+    gaps
+        Whether cells are missing.
+    """
+
+    kept: Integers
+    middle: float
+    spread: float
+    gaps: bool
+
+    @classmethod
+    def of(cls, whole: Column, known: int = 0) -> Rule:
+        """From the rows from `known` on."""
+        column = whole._replace(values=whole.values[known:])
+        if column.levels:
+            return cls(_frequent(column), 0.0, 0.0, bool(np.isnan(column.values).any()))
+        absent = ~np.isfinite(column.values)
+        present = column.values[~absent]
+        middle = spread = 0.0
+        if len(present) and float(present.std()) > 1e-12 * float(np.abs(present).max()):
+            # Sorted first, so that rounding does not depend on the rows' order.
+            ordered = np.sort(present)
+            middle, spread = float(ordered.mean()), float(ordered.std())
+        # A column without any number says nothing by its gaps.
+        return cls(np.empty(0, np.int64), middle, spread, bool(absent.any() and len(present)))
 
 
 @dataclass(frozen=True)
@@ -62,21 +102,30 @@ class Encoded:
     def __len__(self) -> int:
         return len(self.columns[0].values)
 
-    def for_trees(self) -> Floats:
-        """(rows, features) with NaN where a cell is missing, in single precision as trees read."""
+    @cached_property
+    def rules(self) -> tuple[Rule, ...]:
+        """What further rows need, to become the same features: see `encode_further`."""
+        return tuple(Rule.of(column, self.known) for column in self.columns)
+
+    def for_trees(self, rules: Sequence[Rule] | None = None) -> Floats:
+        """(rows, features) with NaN where a cell is missing, in single precision as trees read.
+
+        `rules` are those of other rows, whose features these shall be.
+        """
         parts = [
-            column.values[:, None] if not column.levels else _one_hot(column, self.known)
-            for column in self.columns
+            column.values[:, None] if not column.levels else _one_hot(column, rule, missing=np.nan)
+            for column, rule in zip(self.columns, rules or self.rules, strict=True)
         ]
         # A number too large for single precision is as good as the largest one.
         most = float(np.finfo(np.float32).max)
         return np.clip(np.concatenate(parts, axis=1), -most, most).astype(np.float32)
 
-    def for_distances(self) -> Floats:
+    def for_distances(self, rules: Sequence[Rule] | None = None) -> Floats:
         """(rows, features): numbers in units of their spread, a level as far from another as two
         numbers are from one another on average (√2 units).
         """
-        parts = [part for column in self.columns for part in _comparable(column, self.known)]
+        pairs = zip(self.columns, rules or self.rules, strict=True)
+        parts = [part for column, rule in pairs for part in _comparable(column, rule)]
         return np.concatenate(parts, axis=1) if parts else np.zeros((len(self), 1))
 
     def words(self) -> np.typing.NDArray[np.int64]:
@@ -129,7 +178,9 @@ def _column(name: str, parts: Sequence[nw.Series]) -> Column | None:
     if kind.is_numeric() or kind == nw.Boolean:
         return Column(name, np.concatenate([_numbers(part) for part in parts]), 0)
     if kind.is_temporal() and kind != nw.Time:
-        return Column(name, np.concatenate([_times(part) for part in parts]), 0)
+        stamps = [times(part) for part in parts]
+        numbers = np.concatenate([stamped_numbers(part) for part in stamps])
+        return Column(name, numbers, 0, unit=str(stamps[0].dtype))
     texts = [
         None if cell is None or cell != cell else str(cell)
         for part in parts
@@ -140,53 +191,53 @@ def _column(name: str, parts: Sequence[nw.Series]) -> Column | None:
         return None
     number = {level: float(index) for index, level in enumerate(levels)}
     codes = [np.nan if text is None else number[text] for text in texts]
-    return Column(name, np.array(codes), max(1, len(levels)))
+    return Column(name, np.array(codes), max(1, len(levels)), texts=tuple(levels))
 
 
 def _numbers(series: nw.Series) -> Floats:
     return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
 
 
-def _times(series: nw.Series) -> Floats:
-    """Times as numbers; missing ones as NaN."""
+def times(series: nw.Series) -> NDArray[Any]:
+    """Times or durations as numpy has them."""
     stamps = np.asarray(series.to_numpy())
-    if stamps.dtype.kind not in "mM":
-        stamps = stamps.astype("datetime64[us]")
+    return stamps if stamps.dtype.kind in "mM" else stamps.astype("datetime64[us]")
+
+
+def stamped_numbers(stamps: NDArray[Any]) -> Floats:
+    """Times as numbers; missing ones as NaN."""
     numbers = np.where(np.isnat(stamps), np.nan, stamps.astype(np.int64))
     return np.asarray(numbers, dtype=np.float64)
 
 
-def _one_hot(column: Column, known: int) -> Floats:
-    """A column per frequent level, (rows, levels); two levels need one column alone."""
-    reference = column.values[known:]
-    present = reference[np.isfinite(reference)].astype(np.int64)
-    counts = np.bincount(present, minlength=column.levels)
+def _frequent(column: Column) -> Integers:
+    """The levels that get a feature; two levels need one alone."""
+    known = np.isfinite(column.values)
+    counts = np.bincount(column.values[known].astype(np.int64), minlength=column.levels)
     # The most frequent first; of equally frequent ones the first by name.
     kept = np.argsort(-counts, kind="stable")[:MOST_LEVELS]
-    kept = kept[:1] if column.levels <= 2 else kept
-    hot = np.asarray(column.values[:, None] == kept, dtype=np.float64)
-    hot[np.isnan(column.values)] = np.nan
+    return kept[:1] if column.levels <= 2 else kept
+
+
+def _one_hot(column: Column, rule: Rule, missing: float) -> Floats:
+    """A column per frequent level, (rows, levels)."""
+    hot = (column.values[:, None] == rule.kept).astype(np.float64)
+    hot[~np.isfinite(column.values)] = missing
     return hot
 
 
-def _comparable(column: Column, known: int) -> list[Floats]:
+def _comparable(column: Column, rule: Rule) -> list[Floats]:
     """A column in units that distances can add up; nothing where it never varies."""
     if column.levels:
         hot = (column.values[:, None] == np.arange(min(column.levels, 4 * MOST_LEVELS))).astype(
             np.float64
         )
-        return [hot] if column.levels > 1 or np.isnan(column.values).any() else []
-    values, absent = column.values, ~np.isfinite(column.values)
-    present = values[known:][~absent[known:]]
-    if not len(present):
-        return []
+        return [hot] if column.levels > 1 or rule.gaps else []
+    absent = ~np.isfinite(column.values)
     parts = []
-    spread = float(present.std())
-    if spread > 1e-12 * float(np.abs(present).max()):
-        # Sorted first, so that rounding does not depend on the rows' order.
-        ordered = np.sort(present)
-        mean, spread = float(ordered.mean()), float(ordered.std())
-        parts.append(np.where(absent, 0.0, (values - mean) / spread)[:, None])
-    if absent.any():
+    if rule.spread:
+        scaled = (column.values - rule.middle) / rule.spread
+        parts.append(np.where(absent, 0.0, scaled)[:, None])
+    if rule.gaps:
         parts.append(absent.astype(np.float64)[:, None])
     return parts

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -18,10 +18,52 @@ from anharmonic._core.streams import Stream
 from anharmonic.measures.over_data.smoothing import Data, Ensemble, Part
 from anharmonic.measures.over_data.weights import Boosted, Forest
 
-__all__ = ["boosted_parts", "fit_trees", "forest_parts", "forest_weights", "half_samples"]
+__all__ = [
+    "Fits",
+    "boosted_parts",
+    "fit_boosted",
+    "fit_forest",
+    "forest_parts",
+    "forest_weights",
+    "half_samples",
+]
 
 HELD = 2**24
 """Predictions held at once, 128 MB."""
+
+
+class Fits(NamedTuple):
+    """Fits to half of the groups each.
+
+    Parameters
+    ----------
+    predict
+        For each fit, from features (rows, features) to answers (rows, columns).
+    members : (fits, groups)
+        Which groups each was fitted to.
+    halves
+        As in `Ensemble`.
+    workers
+        Threads that predict.
+    """
+
+    predict: Sequence[Callable[[Floats], Floats]]
+    members: Floats
+    halves: bool
+    workers: int
+
+    def usable(self, group: Integers) -> Floats:
+        """1 where a fit did not see a row's group, (fits, rows); −1 is a group that none saw."""
+        return np.where(group < 0, 1.0, 1.0 - self.members[:, np.maximum(group, 0)])
+
+    def means(self, features: Floats, group: Integers) -> Floats:
+        """The mean prediction (rows, columns) of the fits that did not see each row's group."""
+        usable = self.usable(group)[:, :, None]
+        # One fit after the other: numpy's own sum of a single row would round in another order.
+        total = usable[0] * self.predict[0](features)
+        for share, predict in zip(usable[1:], self.predict[1:], strict=True):
+            total += share * predict(features)
+        return np.asarray(total / usable.sum(axis=0))
 
 
 def half_samples(fits: int, groups: int, seed: int) -> Floats:
@@ -63,14 +105,18 @@ def _rows_of_fit(data: Data, members: Floats, index: int, most: int) -> Integers
     return np.sort(random.choice(rows, most, replace=False))
 
 
+def fit_forest(weights: Forest, data: Data, workers: int) -> Fits:
+    """A tree per half-sample."""
+    members = half_samples(weights.trees, data.groups, data.seed)
+    trees = fit_trees(weights, data, members, workers)
+    return Fits([partial(_predict_tree, tree) for tree in trees], members, False, workers)
+
+
 def forest_parts(
     weights: Forest, data: Data, workers: int, report: Telling | None = None
 ) -> Iterator[Part]:
     """Means over rows that share leaves, in trees that did not see the row."""
-    members = half_samples(weights.trees, data.groups, data.seed)
-    trees = fit_trees(weights, data, members, workers)
-    predict = [partial(_predict_tree, tree) for tree in trees]
-    yield from _parts(predict, data, members, workers, halves=False, report=report)
+    yield from _parts(fit_forest(weights, data, workers), data, report)
 
 
 def forest_weights(weights: Forest, data: Data, rows: Integers, workers: int) -> sparse.csr_array:
@@ -99,11 +145,8 @@ def _predict_tree(tree: Any, rows: Floats) -> Floats:
     return np.asarray(tree.predict(rows, check_input=False)).reshape(len(rows), -1)
 
 
-def boosted_parts(weights: Boosted, data: Data, report: Telling | None = None) -> Iterator[Part]:
-    """Predictions of boosted trees that did not see the row.
-
-    One after the other: each uses all cores by itself.
-    """
+def fit_boosted(weights: Boosted, data: Data) -> Fits:
+    """Boosted trees per half-sample, one after the other: each uses all cores by itself."""
     ensemble = needs("sklearn.ensemble", "sklearn")
     members = half_samples(weights.fits, data.groups, data.seed)
 
@@ -117,27 +160,24 @@ def boosted_parts(weights: Boosted, data: Data, report: Telling | None = None) -
         ]
         return lambda scored: np.stack([one.predict(scored) for one in fitted], axis=1)
 
-    predict = _in_order(fit, weights.fits, workers=1)
-    yield from _parts(predict, data, members, workers=1, halves=True, report=report)
+    return Fits(_in_order(fit, weights.fits, workers=1), members, True, workers=1)
 
 
-def _parts(
-    predict: Sequence[Callable[[Floats], Floats]],
-    data: Data,
-    members: Floats,
-    workers: int,
-    halves: bool,
-    report: Telling | None,
-) -> Iterator[Part]:
+def boosted_parts(weights: Boosted, data: Data, report: Telling | None = None) -> Iterator[Part]:
+    """Predictions of boosted trees that did not see the row."""
+    yield from _parts(fit_boosted(weights, data), data, report)
+
+
+def _parts(fits: Fits, data: Data, report: Telling | None) -> Iterator[Part]:
     """As many rows at a time as fit in memory."""
+    predict = fits.predict
     columns, own_group = data.answers.shape[1], data.own_group
     size = max(1, HELD // (len(predict) * columns))
     for start in range(0, len(data.scored), size):
         rows = slice(start, min(start + size, len(data.scored)))
         scored, group = data.scored[rows], own_group[rows]
-        answers = _in_order(lambda index: predict[index](scored), len(predict), workers)  # noqa: B023
-        usable = np.where(group < 0, 1.0, 1.0 - members[:, np.maximum(group, 0)])
-        yield Ensemble(np.stack(answers), usable, members, halves).part(rows)
+        answers = _in_order(lambda index: predict[index](scored), len(predict), fits.workers)  # noqa: B023
+        yield Ensemble(np.stack(answers), fits.usable(group), fits.members, fits.halves).part(rows)
         if report is not None:
             report(rows.stop, len(data.scored))
 

@@ -42,6 +42,8 @@ __all__ = [
     "Answered",
     "DataSettings",
     "arrange",
+    "check_distinct",
+    "check_kind",
     "gamma_data",
     "score_answers",
 ]
@@ -197,8 +199,7 @@ def score_answers(
     facts: Mapping[str, object] | None = None,
 ) -> Scores:
     """Scores of rows whose answers are known; see `gamma_data`. `facts` join the settings."""
-    if kind == "label":
-        raise SettingsError('labels have no mean: take output="onehot", the share of each class')
+    check_kind(kind)
     chosen = chosen_weights(weights)
     reduced = chosen_reduction(reduction or "norm", kind)
     known = rows if reference is None else reference
@@ -224,7 +225,7 @@ def arrange(
     scored, words = len(rows.region), encoded.words()
     reference = slice(0, scored) if known is rows else slice(scored, None)
     distinct = distinct_rows(words[reference], seed)
-    _check_distinct(len(distinct))
+    check_distinct(len(distinct))
     tree_like = isinstance(weights, Forest | Boosted)
     features = encoded.for_trees() if tree_like else encoded.for_distances()
     mine = distinct_rows(words[:scored], seed)
@@ -255,7 +256,7 @@ def _given(
     matrix = checked_matrix(weights.matrix, scored, len(known.region), itself)
     mine, other = (distinct_rows(part, seed) for part in (words[:scored], words[scored:]))
     other = mine if itself else other
-    _check_distinct(len(other))
+    check_distinct(len(other))
     order = np.lexsort((*rows.answers.T[::-1], mine.of_row))
     columns = order if itself else np.lexsort((*known.answers.T[::-1], other.of_row))
     arranged = matrix[order][:, columns]
@@ -273,7 +274,14 @@ def _given(
     return data, order, given_parts(arranged, data)
 
 
-def _check_distinct(count: int) -> None:
+def check_kind(kind: Kind) -> None:
+    """Refuse answers that have no mean."""
+    if kind == "label":
+        raise SettingsError('labels have no mean: take output="onehot", the share of each class')
+
+
+def check_distinct(count: int) -> None:
+    """Refuse so few rows that none can be left out."""
     if count < 4:
         raise PointsError(f"only {count} rows differ: at least 4 are needed to compare them")
 

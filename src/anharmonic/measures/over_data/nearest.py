@@ -25,8 +25,11 @@ EQUAL = 1e-9
 """Distances that differ by less than this share are equal."""
 
 
-def neighbour_parts(weights: Neighbours, data: Data) -> Iterator[Part]:
-    """Equally weighted means over the nearest other rows, copies of a row not among them."""
+def neighbour_parts(weights: Neighbours, data: Data, *, further: bool = False) -> Iterator[Part]:
+    """Equally weighted means over the nearest other rows, copies of a row not among them.
+
+    `further` rows are searched for one by one, so that they find the same ones in any batch.
+    """
     available = len(data.features) - int((data.own >= 0).any())
     if available < weights.count:
         raise SettingsError(
@@ -35,7 +38,8 @@ def neighbour_parts(weights: Neighbours, data: Data) -> Iterator[Part]:
         )
     # Candidates beyond the count, for rows that are equally far: on a grid 2n are.
     wanted = max(2 * weights.count, weights.count + 2 * min(data.features.shape[1], 24))
-    indices = _candidates(data, min(wanted, available))
+    count = min(wanted, available)
+    indices = _among(data, count) if further else _candidates(data, count)
     size = max(1, HELD // (indices.shape[1] * max(data.features.shape[1], data.groups)))
     for start in range(0, len(data.scored), size):
         rows = slice(start, min(start + size, len(data.scored)))

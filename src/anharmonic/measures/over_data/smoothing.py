@@ -23,7 +23,17 @@ BORROWED = 4.0
 PACKETS = 10
 """Parts of the fits that are left out in turn, to see what so few of them add to the error."""
 
-__all__ = ["Data", "Ensemble", "Linear", "Part", "Rows", "jackknife", "leave_out", "sorted_sums"]
+__all__ = [
+    "Data",
+    "Ensemble",
+    "Linear",
+    "Part",
+    "Rows",
+    "jackknife",
+    "leave_out",
+    "scores_of",
+    "sorted_sums",
+]
 
 
 @dataclass(frozen=True)
@@ -266,9 +276,9 @@ def leave_out(
         values = np.abs(combined(reduction, deviation, centre))
         pieces.append((values, variances, freedom, deviation, centre))
         group = sampled_with[part.rows][:, None]
-        without = _scores_of(reduction, outputs, centre, part.without)
+        without = scores_of(reduction, outputs, centre, part.without)
         over_groups.add(without, group != np.arange(without.shape[1]))
-        fewer = _scores_of(reduction, outputs, centre, part.fewer)
+        fewer = scores_of(reduction, outputs, centre, part.fewer)
         over_packets.add(fewer, np.ones(fewer.shape, dtype=bool))
     values, variances, freedom, signed, centres = map(np.concatenate, zip(*pieces, strict=True))
     average = float(values.mean())
@@ -311,7 +321,7 @@ class _Sums:
         return np.asarray(self.sums / np.maximum(self.counts, 1))
 
 
-def _scores_of(reduction: Reduction, outputs: Floats, centre: Floats, means: Floats) -> Floats:
+def scores_of(reduction: Reduction, outputs: Floats, centre: Floats, means: Floats) -> Floats:
     """Scores (rows, choices) from means (rows, choices, columns)."""
     deviations = centre[:, None] - picked(reduction, outputs, means)
     centres = np.broadcast_to(centre[:, None], deviations.shape)
