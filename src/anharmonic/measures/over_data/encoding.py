@@ -221,7 +221,7 @@ def _frequent(column: Column) -> Integers:
 
 def _one_hot(column: Column, rule: Rule, missing: float) -> Floats:
     """A column per frequent level, (rows, levels)."""
-    hot = (column.values[:, None] == rule.kept).astype(np.float64)
+    hot = np.asarray(column.values[:, None] == rule.kept, dtype=np.float64)
     hot[~np.isfinite(column.values)] = missing
     return hot
 

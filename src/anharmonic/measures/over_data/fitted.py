@@ -145,6 +145,7 @@ def fit_encoded(
         answers=mean_answers(answers, distinct),
         count=distinct.copies,
         group=cut_groups(len(distinct)),
+        number=distinct.first,
         scored=features[:0],
         own=np.empty(0, dtype=np.int64),
         seed=seed,
