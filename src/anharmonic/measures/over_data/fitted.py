@@ -21,9 +21,10 @@ from anharmonic.measures.over_data.distinct import cut_groups, distinct_rows, me
 from anharmonic.measures.over_data.encoding import Encoded, encode
 from anharmonic.measures.over_data.encoding_further import encode_further
 from anharmonic.measures.over_data.fitting import Fits, fit_boosted, fit_forest
+from anharmonic.measures.over_data.leaving_out import scores_of
 from anharmonic.measures.over_data.measure import Answered, check_distinct, check_kind
 from anharmonic.measures.over_data.nearest import neighbour_parts
-from anharmonic.measures.over_data.smoothing import Data, scores_of
+from anharmonic.measures.over_data.smoothing import Data
 from anharmonic.measures.over_data.weights import (
     Boosted,
     Forest,

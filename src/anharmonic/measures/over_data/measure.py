@@ -22,8 +22,9 @@ from anharmonic.errors import OutputError, PointsError, SettingsError, listed
 from anharmonic.measures.over_data.distinct import cut_groups, distinct_rows, mean_answers, row_keys
 from anharmonic.measures.over_data.encoding import Encoded, encode
 from anharmonic.measures.over_data.fitting import boosted_parts, forest_parts
+from anharmonic.measures.over_data.leaving_out import Rows, leave_out
 from anharmonic.measures.over_data.nearest import checked_matrix, given_parts, neighbour_parts
-from anharmonic.measures.over_data.smoothing import Data, Part, Rows, leave_out
+from anharmonic.measures.over_data.smoothing import Data, Part
 from anharmonic.measures.over_data.weights import (
     Boosted,
     Forest,
