@@ -109,10 +109,10 @@ class Split(NamedTuple):
     moving: tuple[int, ...]
 
 
-def split(name: str, seed: int, data: Path | None = None) -> Split:
-    """A data set with its noise, half of it at most to train on."""
+def split(name: str, seed: int, data: Path | None = None, noise: bool = True) -> Split:
+    """A data set, half of it at most to train on, with the noise that was chosen for it or none."""
     if name in NUMERIC:
-        parts = numeric_split(name, seed)
+        parts = numeric_split(name, seed, NOISE if noise else 0.0)
         return Split(
             parts.task,
             *(parts.train, parts.test) * 2,
@@ -123,7 +123,7 @@ def split(name: str, seed: int, data: Path | None = None) -> Split:
     table = TABLES[name]
     frame, answers = _read(table, data)
     random = generator(seed, OverDataStream.SPLIT)
-    if table.noise:
+    if table.noise and noise:
         noisy = random.random(len(answers)) < NOISE
         answers = np.where(noisy, random.permutation(answers), answers)
     order = random.permutation(len(answers))

@@ -64,14 +64,14 @@ class Split(NamedTuple):
     test_answers: Any
 
 
-def split(name: str, seed: int) -> Split:
+def split(name: str, seed: int, noise: float = LABEL_NOISE) -> Split:
     """A data set with its noise, half of it (at most 400 points) to train on."""
     from sklearn.model_selection import train_test_split
 
     points, answers = _loaded(SETS[name], seed)
     if SETS[name].task == "classification":
         random = generator(seed, OverfittingStream.NOISY_LABELS)
-        noisy = random.random(len(answers)) < LABEL_NOISE
+        noisy = random.random(len(answers)) < noise
         answers = np.where(noisy, random.permutation(answers), answers)
     trained = min(MOST_TRAINED, len(points) // 2)
     tested = min(MOST_TESTED, len(points) - trained)
