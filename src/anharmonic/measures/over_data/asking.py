@@ -7,6 +7,7 @@ from typing import Unpack
 
 import numpy as np
 
+from anharmonic._core.columns import shown
 from anharmonic._core.progress import Progress
 from anharmonic._core.protocols import Model
 from anharmonic._core.reductions import Reduction
@@ -15,7 +16,7 @@ from anharmonic.measures.over_data.measure import Answered, score_answers
 from anharmonic.measures.over_data.weights import chosen_weights
 from anharmonic.measures.setup.batching import answers, caller_for
 from anharmonic.measures.setup.scale import read_columns
-from anharmonic.measures.setup.settling import DEFAULTS, SetupArguments
+from anharmonic.measures.setup.settling import DEFAULTS, SetupArguments, name_of
 from anharmonic.models import as_model
 from anharmonic.models.labels import codes
 from anharmonic.regions import Region, unmoved
@@ -68,6 +69,12 @@ def gamma_over_rows(
         columns = None if read is None else [name for name in region.names if name in read]
     else:
         columns = [str(name) for name in moving]
+        unknown = [name for name in columns if name not in region.names]
+        if unknown:
+            raise SettingsError(
+                f"there is no column {shown(unknown)} to compare rows by: there are "
+                f"{shown(region.names)}"
+            )
     asked = ask_rows(adapted, region, batch_size)
     reference = arguments["reference"]
     known = None if reference is None else ask_rows(adapted, unmoved(reference), batch_size)
@@ -80,7 +87,10 @@ def gamma_over_rows(
         reduction=reduction,
         seed=arguments["seed"],
         progress=progress,
-        facts=_facts(adapted),
+        facts={
+            **_facts(adapted),
+            "output": None if arguments["output"] is None else name_of(arguments["output"]),
+        },
     )
 
 

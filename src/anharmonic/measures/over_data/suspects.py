@@ -13,7 +13,7 @@ from anharmonic._core.progress import Progress
 from anharmonic._core.protocols import Floats, Integers
 from anharmonic.errors import InputError, OutputError, listed
 from anharmonic.measures.over_data.asking import gamma_over_rows
-from anharmonic.measures.over_data.measure import DataSettings
+from anharmonic.measures.over_data.measure import READING, DataSettings
 from anharmonic.measures.setup.settling import SetupArguments, takes_setup
 from anharmonic.models import as_model
 from anharmonic.scores import Scores
@@ -21,7 +21,20 @@ from anharmonic.scores import Scores
 __all__ = ["SUSPICION", "suspects"]
 
 SUSPICION = register(
-    Metric("suspicion", unit="how far other rows are from the label", settings=DataSettings)
+    Metric(
+        "suspicion",
+        unit="how far other rows are from the label",
+        settings=DataSettings,
+        best="least suspicious",
+        caution="A suspicious row is a place to look, not proof of a wrong label.",
+        reading=(
+            "Suspicion is how little other rows' answers say a row's label or, where no labels "
+            "were given, the model's own answer there.",
+            *READING,
+            "A suspicious row is a place to look, not proof of a wrong label: rare but right rows "
+            "stand here too.",
+        ),
+    )
 )
 
 
