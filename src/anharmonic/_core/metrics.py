@@ -47,6 +47,8 @@ class Metric:
         Further named values for each point, made from scores.
     skips_unknown
         Whether points without a value are never among the worst.
+    ranks
+        Whether means rank models; not where the single rows are what matters.
     best
         What a model with the least fragile scores is called.
     caution
@@ -64,6 +66,7 @@ class Metric:
     describe: Callable[[Scores], Description] | None = None
     columns: Mapping[str, Callable[[Scores], Any]] = field(default_factory=dict)
     skips_unknown: bool = False
+    ranks: bool = True
     best: str = "least fragile"
     caution: str = ""
     reading: tuple[str, ...] = ()

@@ -86,6 +86,10 @@ def check_command(
         if named is None and before is not None and not before.settings.moves:
             named = "data"
         over_rows = measures_rows(context, named)
+        if before is not None:
+            from anharmonic.measures.remeasure import require_same_measure
+
+            require_same_measure(before, ball.ball)
         claim(out)
         if scores is None:
             arguments = {

@@ -75,7 +75,8 @@ def _headline(scores: Scores) -> Table:
         table.add_row("noise alone would read", f"{scores.floor:.2g}")
         table.add_row("root mean square, noise removed", str(scores.rms))
     table.add_row("points", f"{len(scores):,}")
-    table.add_row("queries", f"{scores.queries:,} ({scores.queries / len(scores):.1f} per point)")
+    each = f"{scores.queries / len(scores):.1f} per point"
+    table.add_row("queries", f"{scores.queries:,} ({each if scores.queries else 'recorded'})")
     if settings.moves:
         table.add_row("radius", _radius(settings))
     turns = f", {facts.get('rotations')} rotations" if settings.moves else ""

@@ -23,6 +23,7 @@ __all__ = [
     "ball_asked_for",
     "ball_of",
     "measured_like",
+    "require_same_measure",
 ]
 
 REPEATED = (
@@ -93,12 +94,7 @@ def measured_like(
     above
     """
     settings, ball = baseline.settings, others.get("ball")
-    over_rows = isinstance(ball, Weights) or names_rows(ball)
-    if ball is not None and over_rows == settings.moves:
-        raise SettingsError(
-            f"the baseline was measured with the ball {settings.ball!r}, which {ball!r} cannot be "
-            "compared with: leave the ball out, or make a new baseline"
-        )
+    require_same_measure(baseline, ball)
     if isinstance(settings, DataSettings):
         _check_rows(baseline.metric, settings, others)
         region = unmoved(data)
@@ -108,6 +104,23 @@ def measured_like(
         others.setdefault("ball", ball_of(settings))
     arguments = cast(MeasureArguments, {**_repeated(settings), **others})
     return gamma(model, region, **arguments)
+
+
+def require_same_measure(baseline: Scores, ball: object) -> None:
+    """Refuse a ball on spheres for a baseline over data, and the other way round.
+
+    Parameters
+    ----------
+    baseline, ball
+        Scores, and what is asked for beside them; None where it is to be theirs.
+    """
+    settings = baseline.settings
+    over_rows = isinstance(ball, Weights) or names_rows(ball)
+    if ball is not None and over_rows == settings.moves:
+        raise SettingsError(
+            f"the baseline was measured with the ball {settings.ball!r}, which {ball!r} cannot be "
+            "compared with: leave the ball out, or make a new baseline"
+        )
 
 
 def _repeated(settings: Settings) -> dict[str, object]:

@@ -51,7 +51,7 @@ class Share(NamedTuple):
 class WorstPoint(NamedTuple):
     """All that is said of a point in a table; `shares` is None where nobody asked for them.
 
-    `others` is what other rows say, of measures that know.
+    `others` is what other rows say and `label` what was given, of measures that know.
     """
 
     row: int
@@ -61,6 +61,7 @@ class WorstPoint(NamedTuple):
     shares: list[Share] | None
     values: list[tuple[str, str]]
     others: str = ""
+    label: str = ""
 
 
 def shares(
@@ -105,6 +106,7 @@ def worst(
             _shares_at(row, region, explained),
             [] if region is None else features_at(region, row, names=_compared(scores)),
             others_text(scores, row),
+            _label(scores, row),
         )
         for row in scores.worst(count).tolist()
         # Without turns to compare there is no interval, and it is NaN.
@@ -123,6 +125,14 @@ def _shares_at(
         part._replace(name=titled(part.name), value=values.get(titled(part.name), ""))
         for part in listed
     ]
+
+
+def _label(scores: Scores, row: int) -> str:
+    labels = scores.columns.get("label")
+    if labels is None:
+        return ""
+    given = np.atleast_1d(labels[row])
+    return ", ".join(f"{part:.4g}" if isinstance(part, float) else str(part) for part in given)
 
 
 def _compared(scores: Scores) -> tuple[str, ...]:
@@ -180,6 +190,8 @@ def worst_points(
     }
     if any(point.others for point in rows):
         columns["other rows say"] = [text(point.others) for point in rows]
+    if any(point.label for point in rows):
+        columns["label"] = [text(point.label) for point in rows]
     if contributions is not None:
         columns["features behind it"] = [
             "<br>".join(f"{text(part.name)} {part.share:+.3g}" for part in point.shares or [])

@@ -111,6 +111,9 @@ def headline(models: dict[str, Scores], judged: Comparison | None) -> Headline:
 
 def _alone(name: str, scores: Scores) -> Headline:
     lead = f"{name} has a mean {scores.metric} of {_mean(scores)} over {len(scores):,} points."
+    caution = [scores.about.caution] if scores.about.caution else []
+    if not scores.about.ranks:
+        return Headline(lead, caution)
     if scores.mean == 0:
         noise = (
             "It is harmonic at every point, as far as this radius sees."
@@ -121,7 +124,6 @@ def _alone(name: str, scores: Scores) -> Headline:
         noise = f"Noise alone would read {scores.floor:.2g}, so most of it may be noise."
     else:
         noise = f"Noise alone would read {scores.floor:.2g}: this is the model."
-    caution = [scores.about.caution] if scores.about.caution else []
     alone = "It ranks models measured alike; alone it is a baseline."
     return Headline(lead, [noise, *caution, alone])
 

@@ -37,15 +37,7 @@ from anharmonic.measures.setup.settling import name_of
 from anharmonic.regions import Region, unmoved
 from anharmonic.scores import Scores
 
-__all__ = [
-    "CAUTION",
-    "GAMMA_DATA",
-    "READING",
-    "Answered",
-    "DataSettings",
-    "gamma_data",
-    "score_answers",
-]
+__all__ = ["GAMMA_DATA", "Answered", "DataSettings", "gamma_data", "score_answers"]
 
 FLOOR_ROWS = 2.0
 """Rows with an answer as far off as answers are on the whole, that a mean is never sure to lack."""
@@ -99,20 +91,6 @@ def _others(scores: Scores) -> Floats:
     return np.asarray(scores.outputs - scores.signed)
 
 
-READING = (
-    "Other rows take the place of a sphere: nothing is moved, and the model is asked at real rows "
-    "alone. 0 means that a row's answer is what the weighted mean of other rows' answers says, "
-    "copies of the row left out.",
-    "It sees memorising and unsteadiness: a model that learnt single rows by heart stands out "
-    "from what it says itself at rows like them.",
-    "It does not see bias or underfitting: a constant reads 0, and a model that is wrong in the "
-    "same way at all rows alike reads little. Read it beside a measure of how often the model is "
-    "right.",
-)
-CAUTION = (
-    "It sees memorising and unsteadiness, not bias or underfitting: a model that says too little "
-    "reads small too."
-)
 GAMMA_DATA = register(
     Metric(
         "gamma over data",
@@ -121,11 +99,21 @@ GAMMA_DATA = register(
         independent=_independent,
         columns={"others": _others},
         best="most harmonic over the data",
-        caution=CAUTION,
+        caution=(
+            "It sees memorising and unsteadiness, not bias or underfitting: a model that says too "
+            "little reads small too."
+        ),
         reading=(
             "Gamma over data is how far a model's answer at a row is from the weighted mean of "
             "its answers at other rows.",
-            *READING,
+            "Other rows take the place of a sphere: nothing is moved, and the model is asked at "
+            "real rows alone. 0 means that a row's answer is what the weighted mean of other "
+            "rows' answers says, copies of the row left out.",
+            "It sees memorising and unsteadiness: a model that learnt single rows by heart stands "
+            "out from what it says itself at rows like them.",
+            "It does not see bias or underfitting: a constant reads 0, and a model that is wrong "
+            "in the same way at all rows alike reads little. Read it beside a measure of how "
+            "often the model is right.",
             "Only models measured alike compare: the same rows, columns, weights and kind of "
             "output.",
         ),

@@ -13,7 +13,7 @@ from anharmonic._core.progress import Progress
 from anharmonic._core.protocols import Floats, Integers
 from anharmonic.errors import InputError, OutputError, listed
 from anharmonic.measures.over_data.asking import gamma_over_rows
-from anharmonic.measures.over_data.measure import READING, DataSettings
+from anharmonic.measures.over_data.measure import DataSettings
 from anharmonic.measures.setup.settling import SetupArguments, takes_setup
 from anharmonic.models import as_model
 from anharmonic.scores import Scores
@@ -25,14 +25,20 @@ SUSPICION = register(
         "suspicion",
         unit="how far other rows are from the label",
         settings=DataSettings,
+        ranks=False,
         best="least suspicious",
-        caution="A suspicious row is a place to look, not proof of a wrong label.",
+        caution=(
+            "A suspicious row is a place to look, not proof of a wrong label: rare but right rows "
+            "stand here too."
+        ),
         reading=(
             "Suspicion is how little other rows' answers say a row's label or, where no labels "
-            "were given, the model's own answer there.",
-            *READING,
-            "A suspicious row is a place to look, not proof of a wrong label: rare but right rows "
-            "stand here too.",
+            "were given, the model's own answer there. 0 means that all of them agree with it.",
+            "Nothing is moved, and the model is asked at real rows alone. No row and no copy of it "
+            "speaks for itself.",
+            "A model that learnt a wrong label by heart says it at that row, and its answers at "
+            "rows like it contradict that. Labels that are wrong in the same way at rows alike "
+            "are not found.",
         ),
     )
 )
