@@ -99,7 +99,7 @@ def _row(compared: Comparison, name: str, colour: str, largest: float) -> ModelR
         str(compared.overall(name)),
         means,
         f"{low:.3g} … {high:.3g}" if np.isfinite(low) else "–",
-        f"{scores.floor:.2g}" if np.isfinite(scores.floor) else "–",
+        f"{scores.floor:.2g}" if scores.about.ranks and np.isfinite(scores.floor) else "–",
         100 * scores.mean / largest if largest > 0 and np.isfinite(scores.mean) else 0.0,
         f"{measured:,}" if measured == points else f"{measured:,} of {points:,}",
         f"{queries:,}",
