@@ -16,7 +16,7 @@ import numpy as np
 
 from anharmonic._core import tables
 from anharmonic._core.boundaries import label_step, mean_coordinate
-from anharmonic._core.columns import remark, told
+from anharmonic._core.columns import remark, told, words_for
 from anharmonic._core.estimate import Estimate
 from anharmonic._core.metrics import Description, Metric, metric_of
 from anharmonic._core.protocols import Floats, Integers
@@ -373,12 +373,19 @@ class Scores:
 
     def _repr_html_(self) -> str:
         settings = self.settings
+        called = {"radius": "radius", "ball": words_for(settings)["ball"], "model": "model"}
+        facts = settings.plain()
         cells = {
             self.metric: Estimate(self.mean, self.error),
             "points": f"{len(self):,}",
             "queries": f"{self.queries:,}",
             "noise alone": f"{self.floor:.2g}",
-            **{name: settings.plain().get(name, "–") for name in ("radius", "ball", "model")},
+            # Where nothing moves there is no radius to speak of.
+            **{
+                word: facts.get(name, "–")
+                for name, word in called.items()
+                if settings.moves or settings.knows(name)
+            },
             **told(settings),
         }
         return tables.facts(cells)

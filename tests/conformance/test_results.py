@@ -45,6 +45,8 @@ def baseline(name):
 
 MEASURES = {
     "gamma": lambda: ah.gamma(curved, POINTS, **NEAR),
+    "gamma over data": lambda: ah.gamma(curved, POINTS, ball="data"),
+    "suspicion": lambda: ah.suspects(curved, POINTS, curved(POINTS)),
     "clever": lambda: ah.clever(curved, POINTS, blocks=12, block_size=8, **NEAR),
     "flip chance": nstep("walks"),
     "sway": nstep("sway"),

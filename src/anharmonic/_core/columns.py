@@ -9,12 +9,19 @@ from typing import Final, Protocol
 
 from anharmonic.errors import listed
 
-__all__ = ["is_id", "is_index", "remark", "repeated", "shown", "told"]
+__all__ = ["is_id", "is_index", "remark", "repeated", "shown", "told", "words_for"]
 
 INDEX: Final = re.compile(r"(Unnamed: \d+|__index_level_\d+__)?")
 """What pandas calls an index that became a column; in CSV it has no name at all."""
 ID: Final = re.compile(r"(.*[\W_])?(?i:id|uuid|guid)|.*[a-z]I[dD]|(?i:index)")
 SHOWN: Final = 8
+MOVED: Final = {"columns": "moved", "still": "held", "ball": "ball"}
+COMPARED: Final = {
+    "columns": "rows compared by",
+    "still": "left out",
+    "ball": "weights of other rows",
+}
+"""What these settings are called where points move, and where rows are compared as they are."""
 
 
 def is_index(name: object) -> bool:
@@ -49,9 +56,24 @@ class Moved(Protocol):
     @property
     def still(self) -> Sequence[str]: ...
 
+    @property
+    def moves(self) -> bool: ...
+
+
+def words_for(settings: Moved) -> dict[str, str]:
+    """What columns, the others and the ball are called for people.
+
+    >>> from anharmonic._core.settings import Settings
+    >>> words_for(Settings())
+    {'columns': 'moved', 'still': 'held', 'ball': 'ball'}
+    """
+    return MOVED if settings.moves else COMPARED
+
 
 def told(settings: Moved) -> dict[str, str]:
     """What moved and what was held, for people: a few names, or how many there are.
+
+    Where nothing moves: what rows were compared by, and what was left out.
 
     >>> from anharmonic._core.settings import Settings
     >>> told(Settings(columns=("age", "income"), still=("id",)))
@@ -59,12 +81,15 @@ def told(settings: Moved) -> dict[str, str]:
     >>> told(Settings(columns=("0", "1", "2")))
     {'moved': 'all 3 columns', 'held': 'none'}
     """
-    moved, held = settings.columns, settings.still
-    if not moved:
+    used, others = settings.columns, settings.still
+    if not used:
         return {}
-    if not held and all(str(name).isdigit() for name in moved):
-        return {"moved": f"all {len(moved):,} columns", "held": "none"}
-    return {"moved": shown(moved), "held": shown(held) if held else "none"}
+    words = words_for(settings)
+    every = not others and all(str(name).isdigit() for name in used)
+    return {
+        words["columns"]: f"all {len(used):,} columns" if every else shown(used),
+        words["still"]: shown(others) if others else "none",
+    }
 
 
 def remark(settings: Moved, always: bool = False) -> str:
@@ -80,7 +105,8 @@ def remark(settings: Moved, always: bool = False) -> str:
     line = "; ".join(f"{what} {names}" for what, names in facts.items())
     if always:
         return line
-    return "" if not line or facts["moved"].startswith("all ") else f"; {line}"
+    every = any(names.startswith("all ") for names in facts.values())
+    return "" if not line or every else f"; {line}"
 
 
 def shown(names: Sequence[object]) -> str:

@@ -146,7 +146,12 @@ def _read_csv(file: Path) -> pa.Table:
     table = csv.read_csv(
         file,
         parse_options=csv.ParseOptions(delimiter=separator),
-        convert_options=csv.ConvertOptions(decimal_point="," if comma else "."),
+        convert_options=csv.ConvertOptions(
+            decimal_point="," if comma else ".",
+            # An empty cell among texts is missing, as it is among numbers and as pandas reads it.
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
+        ),
     )
     _require_distinct(file, table.column_names)
     return table

@@ -47,6 +47,14 @@ class Metric:
         Further named values for each point, made from scores.
     skips_unknown
         Whether points without a value are never among the worst.
+    ranks
+        Whether means rank models; not where the single rows are what matters.
+    best
+        What a model with the least fragile scores is called.
+    caution
+        A sentence on what the values do not see, to stand beside them.
+    reading
+        Sentences on what the values mean and what they do not, for those who read a report.
     """
 
     name: str
@@ -58,6 +66,10 @@ class Metric:
     describe: Callable[[Scores], Description] | None = None
     columns: Mapping[str, Callable[[Scores], Any]] = field(default_factory=dict)
     skips_unknown: bool = False
+    ranks: bool = True
+    best: str = "least fragile"
+    caution: str = ""
+    reading: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

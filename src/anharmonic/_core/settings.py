@@ -46,7 +46,8 @@ class Settings:
         same for the same points, the volume, and how many columns moved.
     radius, nearest_distance, scale, columns, still, bounds
         How far in scaled units, the distance that was taken from, a unit for each column that
-        moved, the columns that moved and those that were held, and the bounds.
+        moved, the columns that moved and those that were held (where nothing moves: those that
+        rows are compared by and those left out), and the bounds.
     ball, directions, paired, rotation, rotations, seed
         The directions, and how they were drawn.
     budget, tolerance
@@ -67,6 +68,8 @@ class Settings:
     _facts: ClassVar[dict[str, Any]]
     compared: ClassVar[tuple[str, ...]] = COMPARABLE
     """What must agree where two means are compared."""
+    moves: ClassVar[bool] = True
+    """Whether points are moved; where not, rows are compared as they are, by `columns`."""
 
     model: str = ""
     kind: Kind = "value"

@@ -26,6 +26,14 @@ COMMANDS = {
         "anharmonic.cli.gamma:collect_command",
         "Turn the answers to a plan into the scores a direct run would have given.",
     ),
+    "gamma recorded": Entry(
+        "anharmonic.cli.recorded:recorded_command",
+        "Gamma over data of answers that were recorded: no model is asked.",
+    ),
+    "suspects": Entry(
+        "anharmonic.cli.suspects:suspects_command",
+        "Rows to look at first, wrong labels among them: where other rows contradict the model.",
+    ),
     "compare": Entry(
         "anharmonic.cli.compare:compare_command",
         "Rank models by gamma on the same points, and say which differences are real.",

@@ -24,6 +24,7 @@ from anharmonic.cli.groups import (
     grouped,
 )
 from anharmonic.cli.output_files import claim, finish, keeping, partial_of
+from anharmonic.cli.over_data import measures_rows
 from anharmonic.cli.parsing import Arguments, given, number
 from anharmonic.cli.show import plain, printable
 from anharmonic.errors import SettingsError
@@ -42,6 +43,7 @@ AS_BASELINE = BallOptions(radius=None, ball=None, rotations=None, scale=None)
 
 @grouped
 def check_command(
+    context: typer.Context,
     model: ModelOptions,
     points: PointOptions,
     workers: WorkerOptions,
@@ -70,6 +72,7 @@ def check_command(
     Example: anharmonic check model.onnx --data points.parquet --max-gamma 0.03 --junit gamma.xml
 
     With --baseline, its radius, scale, ball, seed, columns and output are used unless given.
+    With --ball data, or such a baseline, rows are compared as they are: any table will do.
     """
     from anharmonic.cli.junit import write_error, write_verdicts
 
@@ -78,11 +81,19 @@ def check_command(
     try:
         if max_gamma is None and baseline is None:
             raise SettingsError("give --max-gamma, --baseline or both: what should be checked?")
-        claim(out)
         before = None if baseline is None else ah.Scores.load(baseline)
+        named = ball.ball
+        if named is None and before is not None and not before.settings.moves:
+            named = "data"
+        over_rows = measures_rows(context, named)
+        if before is not None:
+            from anharmonic.measures.remeasure import require_same_measure
+
+            require_same_measure(before, ball.ball)
+        claim(out)
         if scores is None:
             arguments = {
-                **ball.arguments(),
+                **({"ball": ball.ball} if over_rows else ball.arguments()),
                 **run.arguments(),
                 **given(
                     reduction=number(reduction),
@@ -93,7 +104,7 @@ def check_command(
                 "map": workers.map(),
                 "progress": not as_json,
             }
-            measured = _measure(model, points, before, arguments, out)
+            measured = _measure(model, points, before, arguments, out, over_rows)
         elif model.name is not None or points.data is not None:
             raise SettingsError("give --scores, or a model with --data, not both")
         else:
@@ -119,10 +130,10 @@ def _judged(
     return verdicts
 
 
-def _region(points: PointOptions, before: Scores | None) -> Region:
+def _region(points: PointOptions, before: Scores | None, over_rows: bool) -> Region:
     """The points, in the baseline's columns unless told otherwise."""
     if before is None:
-        return points.region()
+        return points.rows() if over_rows else points.region()
     import narwhals.stable.v1 as nw
 
     table = points.table(points.reference)
@@ -130,7 +141,10 @@ def _region(points: PointOptions, before: Scores | None) -> Region:
     native = nw.from_native(table, eager_only=True, pass_through=True)
     if isinstance(native, nw.DataFrame) and not (points.columns or points.drop):
         table = native.select([name for name in native.columns if name in {*moved, *held}])
-    return ah.regions.points(nw.to_native(table, pass_through=True), moving=points.moves or moved)
+    native_table = nw.to_native(table, pass_through=True)
+    if over_rows:
+        return ah.regions.unmoved(native_table)
+    return ah.regions.points(native_table, moving=points.moves or moved)
 
 
 def _measure(
@@ -139,14 +153,18 @@ def _measure(
     before: Scores | None,
     arguments: Arguments,
     out: Path | None,
+    over_rows: bool,
 ) -> Scores:
     """The model's scores, measured as the baseline's were unless told otherwise."""
     if model.name is None or points.data is None:
         raise SettingsError("give one model with --data, or --scores")
     output = None if before is None else before.settings.output
     loaded = model.load(None if output is None else str(output))
-    region = _region(points, before)
-    arguments["checkpoint"] = partial_of(out)
+    region = _region(points, before, over_rows)
+    if not over_rows:
+        arguments["checkpoint"] = partial_of(out)
+    elif points.moves is not None:
+        arguments["moving"] = points.moves
     with keeping(out):
         if before is None:
             scores = ah.gamma(loaded, region, **arguments)

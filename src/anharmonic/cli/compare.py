@@ -25,6 +25,7 @@ from anharmonic.cli.groups import (
     grouped,
 )
 from anharmonic.cli.output_files import claim_page, folder_of
+from anharmonic.cli.over_data import measures_rows
 from anharmonic.cli.parsing import number
 from anharmonic.cli.several import explain_worst
 from anharmonic.cli.show import command_line, plain, printable
@@ -37,6 +38,7 @@ __all__ = ["compare_command", "show_comparison"]
 
 @grouped
 def compare_command(
+    context: typer.Context,
     models: ModelsOptions,
     points: PointOptions,
     run: RunOptions,
@@ -58,15 +60,20 @@ def compare_command(
     Example: anharmonic compare forest=a.onnx linear=b.onnx --data new.parquet --reference train.csv
 
     With --report or --keep, what is finished is kept on the way, and --resume goes on from it.
+    With --ball data other rows take the place of a sphere, and of models that were trained on the
+    reference the least overfit comes first.
     """
+    over_rows = measures_rows(context, ball.ball)
     claim_page(page)
-    loaded, where = models.load(), points.region()
-    with folder_of(page, folders.keep, folders.resume) as folder:
+    loaded, where = models.load(), points.rows() if over_rows else points.region()
+    # One query per row is no run to keep on the way.
+    kept = (None, None, None) if over_rows else (page, folders.keep, folders.resume)
+    with folder_of(*kept) as folder:
         compared = ah.compare(
             loaded,
             where,
             region=region.value,
-            **ball.arguments(),
+            **({"ball": ball.ball, "moving": points.moves} if over_rows else ball.arguments()),
             **run.arguments(),
             reduction=number(reduction),
             reference=points.reference_table(),

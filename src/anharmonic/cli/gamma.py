@@ -21,6 +21,7 @@ from anharmonic.cli.groups import (
     grouped,
 )
 from anharmonic.cli.output_files import claim, finish, keeping, partial_of
+from anharmonic.cli.over_data import measures_rows
 from anharmonic.cli.parsing import number
 from anharmonic.cli.show import show_scores, tell
 
@@ -29,6 +30,7 @@ __all__ = ["collect_command", "gamma_command", "plan_command"]
 
 @grouped
 def gamma_command(
+    context: typer.Context,
     model: ModelOptions,
     points: PointOptions,
     ball: BallOptions,
@@ -46,9 +48,27 @@ def gamma_command(
 
     Example: anharmonic gamma model.onnx --data points.parquet --drop label --out scores.parquet
 
-    `gamma plan` and `gamma collect` are for a model that cannot be called from here.
+    With --ball data other rows take the place of a sphere, so that any table will do:
+    anharmonic gamma model.skops --data rows.csv --ball data --reference train.csv
+    `gamma plan`, `gamma collect` and `gamma recorded` are for a model that cannot be called here.
     """
+    over_rows = measures_rows(context, ball.ball)
     claim(out)
+    if over_rows:
+        rows, loaded = points.rows(), model.load()
+        scores = ah.gamma(
+            loaded,
+            rows,
+            ball=str(ball.ball),
+            **run.arguments(),
+            reduction=number(reduction),
+            reference=points.reference_table(),
+            moving=points.moves,
+            progress=not as_json,
+        )
+        finish(scores, out)
+        show_scores(scores, as_json)
+        return
     region, loaded = points.region(), model.load()
     with keeping(out):
         scores = ah.gamma(

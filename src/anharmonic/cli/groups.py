@@ -189,12 +189,16 @@ class PointOptions(TableOptions):
     """Where a model is measured: rows, the columns that move, and what sets their scale."""
 
     reference: Annotated[
-        Path | None, typer.Option(help="Data the model knows: sets the scale and the radius.")
+        Path | None,
+        typer.Option(
+            help="Data the model knows: sets the scale and the radius. Over data: the other rows."
+        ),
     ] = None
     moving: Annotated[
         str | None,
         typer.Option(
-            help="Columns that may move; if not told, the numeric ones that the model reads."
+            help="Columns that may move; if not told, the numeric ones that the model reads. "
+            "Over data: those that rows are compared by."
         ),
     ] = None
 
@@ -209,6 +213,12 @@ class PointOptions(TableOptions):
 
         return points(self.table(self.reference), moving=self.moves)
 
+    def rows(self) -> Region:
+        """The rows as they are, of which nothing moves: any columns, and missing cells too."""
+        from anharmonic.regions import unmoved
+
+        return unmoved(self.table(self.reference))
+
     def reference_table(self) -> Array | None:
         """The reference, with the same columns; None where there is none."""
         return parsing.reference_data(self.reference, self.columns, self.drop)
@@ -219,7 +229,11 @@ class DirectionOptions:
     """In which directions neighbours lie, in which units, within which bounds."""
 
     ball: Annotated[
-        str | None, typer.Option(help="auto, simplex, antisimplex, cross, random pairs, …")
+        str | None,
+        typer.Option(
+            help="auto, simplex, antisimplex, cross, random pairs, … With data (data forest, data "
+            "neighbours, data boosted) other rows take the place of a sphere: nothing moves."
+        ),
     ] = "auto"
     directions: Annotated[
         int | None, typer.Option(min=1, help="The most neighbours in one copy of the ball.")

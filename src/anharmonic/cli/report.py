@@ -18,6 +18,7 @@ from anharmonic.cli.groups import (
     grouped,
 )
 from anharmonic.cli.output_files import claim_page, folder_of
+from anharmonic.cli.over_data import measures_rows
 from anharmonic.cli.parsing import number
 from anharmonic.cli.several import explain_worst
 from anharmonic.cli.show import command_line, tell
@@ -31,6 +32,7 @@ __all__ = ["report_command"]
 
 @grouped
 def report_command(
+    context: typer.Context,
     models: ModelsOptions,
     points: PointOptions,
     run: RunOptions,
@@ -55,28 +57,32 @@ def report_command(
 
     Scores that were saved make a report without models: anharmonic report a.parquet b.parquet.
     What is finished is kept on the way, and --resume goes on from it.
+    With --ball data other rows take the place of a sphere; see anharmonic compare.
     """
+    over_rows = measures_rows(context, ball.ball)
     claim_page(out)
     saved = [source.endswith(".parquet") for source in models.models]
     if any(saved):
         if not all(saved) or sweeping:
             raise SettingsError("saved scores make a report by themselves: no models, no --sweep")
-        where = None if points.data is None else points.region()
-        ah.report.write(
-            out, _saved(models.models), points=where, title=title, command=command_line()
-        )
+        scores = _saved(models.models)
+        moved = all(its.settings.moves for its in scores.values())
+        where = None if points.data is None else points.region() if moved else points.rows()
+        ah.report.write(out, scores, points=where, title=title, command=command_line())
         tell(f"{out} is written.")
         return
     # Data that were not named are missed before a model is loaded.
-    where, loaded = points.region(), models.load()
+    where = points.rows() if over_rows else points.region()
+    loaded = models.load()
     shared = {
-        **ball.arguments(),
+        **({"ball": ball.ball, "moving": points.moves} if over_rows else ball.arguments()),
         **run.arguments(),
         "reduction": number(reduction),
         "reference": points.reference_table(),
         "progress": True,
     }
-    with folder_of(out, None, resume) as folder:
+    # One query per row is no run to keep on the way.
+    with folder_of(None if over_rows else out, None, resume) as folder:
         inner = folder.within("sweep")
         compared = ah.compare(
             loaded,

@@ -25,7 +25,8 @@ def explain_worst(
     from anharmonic.measures.explain import worst_contributions
 
     first = next(iter(compared.scores.values())).settings
-    if first.dimension > MOST_FEATURES or not is_additive(first.reduction):
+    # Where nothing moves, no feature has a share in a deviation.
+    if not first.moves or first.dimension > MOST_FEATURES or not is_additive(first.reduction):
         return {}
     return {
         name: worst_contributions(model, region, compared.scores[name], WORST)

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from anharmonic._core.columns import told
+from anharmonic._core.columns import told, words_for
 from anharmonic._core.estimate import Estimate
 from anharmonic._core.printable import visible
 
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from anharmonic._core.settings import Settings
     from anharmonic.scores import Scores
 
-__all__ = ["command_line", "complain", "plain", "printable", "show_scores", "tell"]
+__all__ = [
+    *("answer_cell", "command_line", "complain", "plain", "printable", "show_scores", "tell"),
+]
 
 WORST = 5
 
@@ -73,9 +75,12 @@ def _headline(scores: Scores) -> Table:
         table.add_row("noise alone would read", f"{scores.floor:.2g}")
         table.add_row("root mean square, noise removed", str(scores.rms))
     table.add_row("points", f"{len(scores):,}")
-    table.add_row("queries", f"{scores.queries:,} ({scores.queries / len(scores):.1f} per point)")
-    table.add_row("radius", _radius(settings))
-    table.add_row("ball", f"{facts.get('ball')}, {facts.get('rotations')} rotations")
+    each = f"{scores.queries / len(scores):.1f} per point"
+    table.add_row("queries", f"{scores.queries:,} ({each if scores.queries else 'recorded'})")
+    if settings.moves:
+        table.add_row("radius", _radius(settings))
+    turns = f", {facts.get('rotations')} rotations" if settings.moves else ""
+    table.add_row(words_for(settings)["ball"], f"{facts.get('ball')}{turns}")
     for name, names in told(settings).items():
         table.add_row(name, printable(names))
     if settings.noise:
@@ -95,17 +100,30 @@ def _worst(scores: Scores) -> Table:
     low, high = scores.intervals()
     end, which = ("lower", "largest") if scores.fragile == "large" else ("upper", "smallest")
     table = Table(title=f"{which}, by the {end} end of their intervals")
-    for name in ("row", scores.metric, "95% interval", "output"):
+    others = getattr(scores, "others", None)
+    said = {"output": scores.outputs} | ({} if others is None else {"other rows say": others})
+    for name in ("row", scores.metric, "95% interval", *said):
         table.add_column(name, justify="right")
     for row in scores.worst(WORST).tolist():
-        outputs = np.atleast_1d(scores.outputs[row])[:4]
         table.add_row(
             str(row),
             str(Estimate(scores.values[row], scores.errors[row])),
             f"{low[row]:.4g} … {high[row]:.4g}",
-            ", ".join(f"{value:.3g}" for value in outputs),
+            *(answer_cell(values[row]) for values in said.values()),
         )
     return table
+
+
+def answer_cell(answer: object) -> str:
+    """An answer in a few characters: a class by its name, the first numbers of a vector.
+
+    >>> answer_cell(np.array([0.25, 0.75])), answer_cell("red")
+    ('0.25, 0.75', 'red')
+    """
+    values = np.atleast_1d(np.asarray(answer))
+    if values.dtype.kind not in "fiub":
+        return ", ".join(str(value) for value in values.tolist())
+    return ", ".join(f"{value:.3g}" for value in values[:4])
 
 
 @overload

@@ -7,12 +7,24 @@ from typing import Unpack, cast
 from anharmonic._core.checkpoints import PathLike
 from anharmonic._core.progress import Progress
 from anharmonic._core.protocols import Ball
+from anharmonic._core.settings import Settings
+from anharmonic.errors import SettingsError
 from anharmonic.measures.compare import GammaArguments
 from anharmonic.measures.gamma.measure import gamma
-from anharmonic.regions import Region, points
+from anharmonic.measures.over_data.asking import BALL, names_rows
+from anharmonic.measures.over_data.measure import GAMMA_DATA, DataSettings
+from anharmonic.measures.over_data.weights import Given, Weights, restored_weights
+from anharmonic.regions import Region, points, unmoved
 from anharmonic.scores import Scores
 
-__all__ = ["MeasureArguments", "arguments_of", "ball_asked_for", "measured_like"]
+__all__ = [
+    "MeasureArguments",
+    "arguments_of",
+    "ball_asked_for",
+    "ball_of",
+    "measured_like",
+    "require_same_measure",
+]
 
 REPEATED = (
     *("radius", "scale", "rotations", "directions", "bounds", "seed"),
@@ -24,7 +36,7 @@ REPEATED = (
 class MeasureArguments(GammaArguments, total=False):
     """The arguments of `gamma` but the model and the points."""
 
-    ball: str | Ball
+    ball: str | Ball | Weights
     resume: Scores | PathLike | None
     checkpoint: PathLike | None
     progress: Progress
@@ -39,9 +51,14 @@ def arguments_of(scores: Scores) -> MeasureArguments:
     ('antisimplex', 0.1)
     """
     settings = scores.settings
-    arguments = settings.chosen(REPEATED)
-    ball = ball_asked_for(settings.ball or "auto pairs")
-    return cast(MeasureArguments, {**arguments, "ball": ball})
+    return cast(MeasureArguments, {**_repeated(settings), "ball": ball_of(settings)})
+
+
+def ball_of(settings: Settings) -> str | Weights:
+    """The ball to ask for: by its name, or weights of other rows with their own settings."""
+    if isinstance(settings, DataSettings):
+        return restored_weights(settings.weights, dict(settings.weights_options))
+    return ball_asked_for(settings.ball or "auto pairs")
 
 
 def ball_asked_for(name: str) -> str:
@@ -76,7 +93,67 @@ def measured_like(
     >>> print(no_worse(measured_like(old, lambda x: np.sin(2 * x[:, 0]), data), old).outcome)
     above
     """
-    moving = baseline.settings.columns or None
-    region = data if isinstance(data, Region) else points(data, moving=moving)
-    arguments = cast(MeasureArguments, {**arguments_of(baseline), **others})
+    settings, ball = baseline.settings, others.get("ball")
+    require_same_measure(baseline, ball)
+    if isinstance(settings, DataSettings):
+        _check_rows(baseline.metric, settings, others)
+        region = unmoved(data)
+        others["ball"] = _same_weights(settings, ball)
+    else:
+        region = data if isinstance(data, Region) else points(data, moving=settings.columns or None)
+        others.setdefault("ball", ball_of(settings))
+    arguments = cast(MeasureArguments, {**_repeated(settings), **others})
     return gamma(model, region, **arguments)
+
+
+def require_same_measure(baseline: Scores, ball: object) -> None:
+    """Refuse a ball on spheres for a baseline over data, and the other way round.
+
+    Parameters
+    ----------
+    baseline, ball
+        Scores, and what is asked for beside them; None where it is to be theirs.
+    """
+    settings = baseline.settings
+    over_rows = isinstance(ball, Weights) or names_rows(ball)
+    if ball is not None and over_rows == settings.moves:
+        raise SettingsError(
+            f"the baseline was measured with the ball {settings.ball!r}, which {ball!r} cannot be "
+            "compared with: leave the ball out, or make a new baseline"
+        )
+
+
+def _repeated(settings: Settings) -> dict[str, object]:
+    """All that is the same for another model, but the ball."""
+    facts = settings.chosen(REPEATED)
+    # Rows are compared by the same columns, whatever another model may read.
+    return facts if settings.moves else {**facts, "moving": list(settings.columns)}
+
+
+def _check_rows(metric: str, settings: DataSettings, others: MeasureArguments) -> None:
+    """Refuse a baseline that gamma over data cannot be held against."""
+    if metric != GAMMA_DATA.name:
+        raise SettingsError(
+            f'the baseline holds {metric}: make one with gamma(…, ball="data") '
+            "(anharmonic gamma --ball data --out)"
+        )
+    if settings.referenced != (others.get("reference") is not None):
+        raise SettingsError(
+            "the baseline weighs reference rows: give the same ones as reference= (--reference)"
+            if settings.referenced
+            else "the baseline weighs its own rows: leave reference= (--reference) out"
+        )
+
+
+def _same_weights(settings: DataSettings, ball: object) -> str | Ball | Weights:
+    """The baseline's weights with their settings; refused where others are asked for."""
+    if isinstance(ball, Given) and settings.weights == Given.name:
+        return ball
+    weights = ball_of(settings)
+    # "data" alone leaves the weights open, and a name their settings.
+    if ball is None or ball in (BALL, settings.ball) or ball == weights:
+        return weights
+    raise SettingsError(
+        f"the baseline was measured with {weights}, not with {ball!r}: leave the ball out, or "
+        "make a new baseline"
+    )

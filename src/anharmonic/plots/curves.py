@@ -110,14 +110,18 @@ def distribution(scores: Several) -> Figure:
         One model's, those of several by name, or a comparison; of one with reference points,
         each model is drawn where it counts.
     """
-    values = {name: measured.values for name, measured in named(scores).items()}
-    reading = "A curve further left is the more harmonic model."
+    models = named(scores)
+    values = {name: measured.values for name, measured in models.items()}
+    first = next(iter(models.values()))
+    further = "left" if first.fragile == "large" else "right"
+    reading = f"The curve furthest {further} is of the model that is {first.about.best}."
     if isinstance(scores, Comparison) and scores.at_reference:
         values = {name: scores.counted(name).values for name in values}
         where = ", ".join(f"{name} at the {scores.where(name)}" for name in scores.ranking)
         reading += f" Each where its mean is the larger: {where}."
-    figure = shares_up_to(values, "gamma", reading)
-    return finished(figure, "How gamma is spread over the points", figure.layout.meta["caption"])
+    figure = shares_up_to(values, first.metric, reading)
+    title = f"How {first.metric} is spread over the points"
+    return finished(figure, title, figure.layout.meta["caption"])
 
 
 def shares_up_to(values: Mapping[str, Floats], what: str, reading: str) -> Figure:

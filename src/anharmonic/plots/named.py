@@ -7,13 +7,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from anharmonic._core.protocols import Floats, Integers
+from anharmonic._core.protocols import Floats, Integers, Kind
+from anharmonic._core.settings import Settings
 from anharmonic.errors import SettingsError
 from anharmonic.measures.compare import Comparison
-from anharmonic.regions import Region, as_region
+from anharmonic.regions import Region, as_region, unmoved
 from anharmonic.scores import Scores
 
-__all__ = ["Decisions", "Several", "decisions", "measured_region", "named", "output_text"]
+__all__ = [
+    *("Decisions", "Several", "decisions", "measured_region", "named", "others_text"),
+    "output_text",
+]
 
 Several = Scores | Mapping[str, Scores] | Comparison
 """One model's scores, those of several by name, or a comparison."""
@@ -31,7 +35,9 @@ def named(scores: Several) -> dict[str, Scores]:
 
 
 def measured_region(points: object, scores: Scores) -> Region:
-    """The points with those columns moving that moved when the scores were made."""
+    """The points with those columns moving that moved when the scores were made, if any did."""
+    if not scores.settings.moves:
+        return unmoved(points)
     region = as_region(points)
     columns = scores.settings.columns
     return region.along(columns) if columns and set(columns) <= set(region.numeric) else region
@@ -72,8 +78,25 @@ def _by_code(classes: Sequence[str]) -> dict[float, str]:
 
 def output_text(scores: Scores, row: int) -> str:
     """What the model answered at a row, in a few words."""
-    outputs: Floats = np.atleast_1d(scores.outputs[row])
-    kind, classes = scores.settings.kind, scores.settings.classes
+    return _answer_text(scores.settings, np.atleast_1d(scores.outputs[row]))
+
+
+def others_text(scores: Scores, row: int) -> str:
+    """What other rows say at a row, where the measure knows; nothing where it does not."""
+    others = getattr(scores, "others", None)
+    if others is None:
+        return ""
+    said = np.atleast_1d(others[row])
+    if said.dtype.kind not in "fiub":
+        return str(said[0])
+    # Mean answers of classes are shares, and no class by itself.
+    share = scores.settings.kind in ("label", "onehot")
+    return _answer_text(scores.settings, said, "probability" if share else None)
+
+
+def _answer_text(settings: Settings, outputs: Floats, kind: Kind | None = None) -> str:
+    """An answer in a few words; `kind` where it is of another kind than the model's."""
+    kind, classes = kind or settings.kind, settings.classes
     if kind == "label" and len(outputs) == 1 and classes:
         return _by_code(classes).get(float(outputs[0]), f"{outputs[0]:g}")
     if kind in ("probability", "logit", "onehot") and len(outputs) > 1:

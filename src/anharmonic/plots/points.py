@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from anharmonic._core.estimate import Estimate
 from anharmonic._core.protocols import Floats
 from anharmonic.measures.explain import REMAINDER, Contributions, titled
-from anharmonic.plots.named import measured_region, output_text
+from anharmonic.plots.named import measured_region, others_text, output_text
 from anharmonic.plots.style import BARS, REST, blank, finished, graph_objects, short, text
 from anharmonic.regions import Region
 from anharmonic.scores import Scores
@@ -48,7 +49,10 @@ class Share(NamedTuple):
 
 
 class WorstPoint(NamedTuple):
-    """All that is said of a point in a table; `shares` is None where nobody asked for them."""
+    """All that is said of a point in a table; `shares` is None where nobody asked for them.
+
+    `others` is what other rows say and `label` what was given, of measures that know.
+    """
 
     row: int
     gamma: Estimate
@@ -56,6 +60,8 @@ class WorstPoint(NamedTuple):
     output: str
     shares: list[Share] | None
     values: list[tuple[str, str]]
+    others: str = ""
+    label: str = ""
 
 
 def shares(
@@ -98,7 +104,9 @@ def worst(
             (float(low[row]), float(high[row])),
             output_text(scores, row),
             _shares_at(row, region, explained),
-            [] if region is None else features_at(region, row),
+            [] if region is None else features_at(region, row, names=_compared(scores)),
+            others_text(scores, row),
+            _label(scores, row),
         )
         for row in scores.worst(count).tolist()
         # Without turns to compare there is no interval, and it is NaN.
@@ -119,12 +127,39 @@ def _shares_at(
     ]
 
 
-def features_at(region: Region, row: int, most: int | None = 4) -> list[tuple[str, str]]:
-    """The first features of a row that move, as text."""
+def _label(scores: Scores, row: int) -> str:
+    labels = scores.columns.get("label")
+    if labels is None:
+        return ""
+    given = np.atleast_1d(labels[row])
+    return ", ".join(f"{part:.4g}" if isinstance(part, float) else str(part) for part in given)
+
+
+def _compared(scores: Scores) -> tuple[str, ...]:
+    """The columns that rows are compared by, where nothing moves."""
+    return () if scores.settings.moves else scores.settings.columns
+
+
+def features_at(
+    region: Region, row: int, most: int | None = 4, names: Sequence[str] = ()
+) -> list[tuple[str, str]]:
+    """The first features of a row that move, as text; where nothing moves, those of `names`."""
+    if names:
+        return [(titled(name), _cell(region, row, name)) for name in names[:most]]
     return [
         (titled(name), f"{float(region.values[row, index]):.4g}")
         for index, name in enumerate(region.columns[:most])
     ]
+
+
+def _cell(region: Region, row: int, name: str) -> str:
+    """A cell of a row as it is, which may be text or missing."""
+    if not region.is_table:
+        return f"{float(region.source[row, region.names.index(name)]):.4g}"
+    cell = region.source[name][row]
+    if cell is None or cell != cell:
+        return "missing"
+    return f"{cell:.4g}" if isinstance(cell, float) else str(cell)
 
 
 def worst_points(
@@ -153,6 +188,10 @@ def worst_points(
         "95% interval": ["{:.3g} … {:.3g}".format(*point.interval) for point in rows],
         "answer": [text(point.output) for point in rows],
     }
+    if any(point.others for point in rows):
+        columns["other rows say"] = [text(point.others) for point in rows]
+    if any(point.label for point in rows):
+        columns["label"] = [text(point.label) for point in rows]
     if contributions is not None:
         columns["features behind it"] = [
             "<br>".join(f"{text(part.name)} {part.share:+.3g}" for part in point.shares or [])

@@ -10,6 +10,7 @@ import math
 import os
 import re
 import shlex
+import textwrap
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -18,6 +19,8 @@ from anharmonic._core.estimate import Estimate
 from anharmonic._core.files import write_text_whole
 from anharmonic._core.settings import DRAWN
 from anharmonic.errors import InputError, MissingExtra
+from anharmonic.measures.over_data.measure import DataSettings
+from anharmonic.measures.over_data.suspects import SUSPICION
 from anharmonic.measures.remeasure import arguments_of
 from anharmonic.report.frontmatter import read_key, with_key
 from anharmonic.scores import Scores
@@ -31,8 +34,19 @@ TOOL = "anharmonic"
 START = f"<!-- {TOOL}: start. What stands between these marks is replaced by the next run. -->"
 END = f"<!-- {TOOL}: end -->"
 SECTION = re.compile(rf"<!-- {TOOL}: start.*?-->.*?<!-- {TOOL}: end -->", re.S)
-KEPT = ("kind", "reduction", "radius", *DRAWN, "fingerprint")
+KEPT = (
+    *("kind", "reduction", "radius", *DRAWN, "weights_options", "referenced", "reference_rows"),
+    "fingerprint",
+)
 """Settings that go into the metadata."""
+SPHERES = (
+    "Gamma is the distance between a prediction and the mean of the predictions on a small",
+    "sphere around the point: 0 where every prediction is the average of its neighbours, more",
+    "where the model bends, jumps or memorises. It needs no labels. ± is one standard error;",
+    "noise alone would make a model of gamma 0 read the third column. Compare only at equal",
+    "radius, output and data.",
+)
+"""What gamma on spheres means, for a reader of the card."""
 
 Yaml = dict[str, object]
 """A mapping in the card's metadata, which people write and may get wrong."""
@@ -150,13 +164,13 @@ def _results(name: str, task: str, scores: Mapping[str, Scores]) -> list[object]
             metric_type=measured.metric,
             metric_value=measured.mean,
             metric_name=f"mean {measured.metric}",
-            metric_config=f"radius {measured.settings.radius:.4g}",
+            metric_config=_neighbours(measured),
             metric_args={
                 "tool": TOOL,
                 **({"error": measured.error} if math.isfinite(measured.error) else {}),
                 "points": len(measured),
                 "queries": measured.queries,
-                **measured.settings.chosen(KEPT),
+                **_kept(measured),
             },
         )
         for dataset, measured in scores.items()
@@ -178,28 +192,69 @@ def _with_section(text: str, scores: Mapping[str, Scores]) -> str:
     return text + gap + section + ending
 
 
+def _neighbours(scores: Scores) -> str:
+    """Where neighbours are: at a radius, or among other rows."""
+    settings = scores.settings
+    return f"radius {settings.radius:.4g}" if settings.moves else f"ball {settings.ball}"
+
+
+def _kept(scores: Scores) -> dict[str, object]:
+    """The settings that go into the metadata; pairs of names and values become a mapping."""
+    kept = scores.settings.chosen(KEPT)
+    if "weights_options" in kept:
+        kept["weights_options"] = dict(kept["weights_options"])
+    return kept
+
+
 def _section(scores: Mapping[str, Scores]) -> list[str]:
-    heads = ("data set", "mean gamma", "noise alone", "points", "queries", "radius", "output")
-    rows = [_row(dataset, measured) for dataset, measured in scores.items()]
+    metrics = dict.fromkeys(measured.metric for measured in scores.values())
+    # Rows of several measures stand in tables of their own.
+    tables = [
+        line
+        for metric in metrics
+        for line in _table(
+            {name: measured for name, measured in scores.items() if measured.metric == metric}
+        )
+    ]
     return [
         "## How far from harmonic",
         "",
-        "| " + " | ".join(heads) + " |",
-        "|---|" + "---:|" * (len(heads) - 2) + "---|",
-        *(f"| {' | '.join(row)} |" for row in rows),
-        "",
-        "Gamma is the distance between a prediction and the mean of the predictions on a small",
-        "sphere around the point: 0 where every prediction is the average of its neighbours, more",
-        "where the model bends, jumps or memorises. It needs no labels. ± is one standard error;",
-        "noise alone would make a model of gamma 0 read the third column. Compare only at equal",
-        "radius, output and data.",
-        "",
+        *tables,
         "To measure it again:",
         "",
         "```",
         *(_command(dataset, measured) for dataset, measured in scores.items()),
         "```",
     ]
+
+
+def _table(scores: Mapping[str, Scores]) -> list[str]:
+    """The scores of one measure, and what they mean."""
+    first = next(iter(scores.values()))
+    where = "radius" if first.settings.moves else "other rows"
+    heads = (
+        "data set",
+        f"mean {first.metric}",
+        "noise alone",
+        "points",
+        "queries",
+        where,
+        "output",
+    )
+    rows = [_row(dataset, measured) for dataset, measured in scores.items()]
+    return [
+        "| " + " | ".join(heads) + " |",
+        "|---|" + "---:|" * (len(heads) - 2) + "---|",
+        *(f"| {' | '.join(row)} |" for row in rows),
+        "",
+        *(SPHERES if first.settings.moves else textwrap.wrap(" ".join(_words(first)), 90)),
+        "",
+    ]
+
+
+def _words(scores: Scores) -> tuple[str, ...]:
+    """What values of a measure over data mean, for a reader of the card."""
+    return (*scores.about.reading, "± is one standard error.")
 
 
 def _row(dataset: str, scores: Scores) -> tuple[str, ...]:
@@ -210,19 +265,41 @@ def _row(dataset: str, scores: Scores) -> tuple[str, ...]:
         f"{scores.floor:.2g}",
         f"{len(scores):,}",
         f"{scores.queries:,}",
-        f"{settings.radius:.4g}",
+        f"{settings.radius:.4g}" if settings.moves else settings.ball,
         str(settings.plain().get("kind", "–")),
     )
 
 
 def _command(dataset: str, scores: Scores) -> str:
     """The line that measures again."""
+    if isinstance(scores.settings, DataSettings):
+        return _command_over_data(dataset, scores.metric, scores.settings)
     arguments = arguments_of(scores)
     options: dict[str, object] = {name: arguments.get(name) for name in ("radius", *DRAWN)}
     options["output"] = arguments.get("output")
-    options["out"] = re.sub(r"[^\w.-]+", "-", dataset) + ".parquet"
+    options["out"] = _file(dataset)
     if all(unit == 1 for unit in scores.settings.scale):
         options["scale"] = "raw"
     texts = {name: str(value) for name, value in options.items() if value is not None}
     written = (f"--{name} {shlex.quote(text)}" for name, text in texts.items())
     return " ".join(("anharmonic gamma --model MODEL --data DATA", *written))
+
+
+def _command_over_data(dataset: str, metric: str, settings: DataSettings) -> str:
+    """The same where other rows take the place of a sphere."""
+    if metric == SUSPICION.name:
+        words = ["anharmonic suspects MODEL --data DATA", f"--weights {settings.weights}"]
+    elif settings.knows("model"):
+        words = ["anharmonic gamma MODEL --data DATA", f"--ball {shlex.quote(settings.ball)}"]
+    else:
+        words = [
+            "anharmonic gamma recorded --data DATA --outputs COLUMNS",
+            f"--weights {settings.weights}",
+        ]
+    if settings.referenced:
+        words.append("--reference REFERENCE")
+    return " ".join([*words, f"--seed {settings.seed}", f"--out {_file(dataset)}"])
+
+
+def _file(dataset: str) -> str:
+    return re.sub(r"[^\w.-]+", "-", dataset) + ".parquet"

@@ -68,14 +68,16 @@ def write(
     require("report")
     models = named(scores)
     alike = not unlike(models)
+    first = next(iter(models.values()))
     compared = scores if isinstance(scores, Comparison) else Comparison(models)
     judged = compared if alike and len(models) > 1 else None
     order = compared.ranking
     region = None if points is None else measured_region(points, models[order[0]])
     pictures = sections(compared, order, region, sweep)
+    of = order[0] if len(order) == 1 else f"{len(order)} models"
     page = rendered(
         "page.html",
-        title=title or f"Gamma of {order[0] if len(order) == 1 else f'{len(order)} models'}",
+        title=title or f"{first.metric.capitalize()} of {of}",
         headline=headline(models, judged),
         models=models_table(compared, order),
         differences=differences(judged),
@@ -84,7 +86,9 @@ def write(
         settings=settings({name: models[name] for name in order}),
         command=command,
         recipe=recipe(models, alike, bool(compared.at_reference), _unusual(compared)),
-        metric=next(iter(models.values())).metric,
+        metric=first.metric,
+        about=first.about,
+        moves=all(its.settings.moves for its in models.values()),
         queries=f"{compared.queries:,}",
         twice=bool(compared.at_reference),
         level=f"{100 * compared.level:.4g}%",

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from anharmonic._core.reductions import NAMES as REDUCTIONS
 from anharmonic._core.settings import Settings
-from anharmonic.measures.remeasure import ball_asked_for
+from anharmonic.measures.over_data.measure import DataSettings
+from anharmonic.measures.over_data.suspects import SUSPICION
+from anharmonic.measures.over_data.weights import Given
+from anharmonic.measures.remeasure import ball_asked_for, ball_of
 from anharmonic.scores import Scores
 
 __all__ = ["recipe"]
@@ -32,14 +35,56 @@ def recipe(
         lines += [f"models = {{{listed}}}", *call, *(reference if twice else []), *judged, end]
     else:
         for scores in models.values():
-            lines += _call("scores = ah.gamma", "model", scores)
+            lines += _alone(scores)
     return "\n".join(lines)
+
+
+def _alone(scores: Scores) -> list[str]:
+    """One model's scores: measured, or over answers that were recorded."""
+    settings = scores.settings
+    if not isinstance(settings, DataSettings):
+        return _call("scores = ah.gamma", "model", scores)
+    reference = "reference"
+    texts = {name: text for name, text in arguments(settings).items() if name != "ball"}
+    if scores.metric == SUSPICION.name:
+        function, given = "suspects", "model, rows, labels"
+        # Suspects are always the length of a vector.
+        del texts["reduction"]
+        texts["weights"] = weights_text(settings)
+    elif settings.knows("model"):
+        function, given = "gamma", "model, rows"
+        texts["ball"] = weights_text(settings)
+    else:
+        function, given = "gamma_data", "inputs, outputs"
+        texts = {"weights": weights_text(settings), **texts, "columns": repr([*settings.columns])}
+        texts.pop("moving", None)
+        reference = "(other_inputs, their_outputs)"
+    if settings.referenced:
+        texts["reference"] = reference
+    about = f"  # {len(scores):,} rows, compared by {len(settings.columns):,} columns"
+    return [
+        f"scores = ah.{function}(",
+        f"    {given},{about}",
+        *(f"    {name}={value}," for name, value in texts.items()),
+        ")",
+    ]
+
+
+def weights_text(settings: DataSettings) -> str:
+    """Weights of other rows as they are written in Python."""
+    if settings.weights == Given.name:
+        return "…  # the matrix of weights"
+    return f"ah.over_data.{ball_of(settings)!r}"
 
 
 def _call(function: str, model: str, scores: Scores) -> list[str]:
     settings = scores.settings
     columns = settings.columns
-    about = f"  # {len(scores):,} points, {len(columns):,} moving columns"
+    about = (
+        f"  # {len(scores):,} points, {len(columns):,} moving columns"
+        if settings.moves
+        else f"  # {len(scores):,} rows, compared by {len(columns):,} columns"
+    )
     return [
         f"{function}(",
         f"    {model},",
@@ -51,6 +96,8 @@ def _call(function: str, model: str, scores: Scores) -> list[str]:
 
 def _points(settings: Settings) -> str:
     """The points, and which of their columns move where others are held still."""
+    if not settings.moves:
+        return "rows"
     if not settings.still or settings.region != "points":
         return "points"
     return f"ah.regions.points(points, moving={list(settings.columns)!r})"
@@ -63,7 +110,9 @@ def arguments(settings: Settings) -> dict[str, str]:
     for name in ("radius", "rotations", "directions", "seed"):
         if facts.get(name) is not None:
             texts[name] = repr(facts[name])
-    if settings.ball:
+    if isinstance(settings, DataSettings):
+        texts["ball"] = weights_text(settings)
+    elif settings.ball:
         texts["ball"] = repr(ball_asked_for(settings.ball))
     if settings.scale:
         long = len(settings.scale) > MOST_UNITS

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from anharmonic._core.columns import words_for
 from anharmonic._core.estimate import Estimate
 from anharmonic.measures.compare import Comparison
 from anharmonic.plots.style import model_styles
@@ -26,6 +27,7 @@ __all__ = [
 SETTINGS = (
     *("radius", "nearest_distance", "ball", "directions", "rotations", "kind", "reduction"),
     *("region", "points", "dimension", "columns", "still", "scale", "bounds", "noise"),
+    *("weights_options", "referenced", "reference_rows"),
     *("budget", "tolerance", "clipped", "seed", "model", "classes"),
 )
 """Settings that a report lists where they were recorded."""
@@ -97,7 +99,7 @@ def _row(compared: Comparison, name: str, colour: str, largest: float) -> ModelR
         str(compared.overall(name)),
         means,
         f"{low:.3g} … {high:.3g}" if np.isfinite(low) else "–",
-        f"{scores.floor:.2g}" if np.isfinite(scores.floor) else "–",
+        f"{scores.floor:.2g}" if scores.about.ranks and np.isfinite(scores.floor) else "–",
         100 * scores.mean / largest if largest > 0 and np.isfinite(scores.mean) else 0.0,
         f"{measured:,}" if measured == points else f"{measured:,} of {points:,}",
         f"{queries:,}",
@@ -127,12 +129,14 @@ def settings(models: dict[str, Scores]) -> list[SettingRow]:
     """Settings that are there, each once where all models share it."""
     rows = []
     facts = {name: scores.settings.plain() for name, scores in models.items()}
+    compared = [its.settings for its in models.values() if not its.settings.moves]
+    words = WORDS | words_for(compared[0]) if len(compared) == len(models) else WORDS
     for key in SETTINGS:
         texts = [(name, shown(recorded.get(key))) for name, recorded in facts.items()]
         if not any(text for _, text in texts):
             continue
         same = len({text for _, text in texts}) == 1
-        rows.append(SettingRow(WORDS[key], [("", texts[0][1])] if same else texts))
+        rows.append(SettingRow(words[key], [("", texts[0][1])] if same else texts))
     return rows
 
 
@@ -144,7 +148,16 @@ def shown(value: object) -> str:
         return f"{value:.6g}"
     if isinstance(value, Mapping):
         return ", ".join(f"{key}: {shown(entry)}" for key, entry in value.items())
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list) and value and all(_is_named(entry) for entry in value):
+        return shown(dict(value))
     if isinstance(value, list):
         listed = ", ".join(shown(entry) for entry in value[:LISTED])
         return listed if len(value) <= LISTED else f"{listed}, … ({len(value):,} in all)"
-    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _is_named(entry: object) -> bool:
+    """Whether an entry is a name and its value."""
+    return isinstance(entry, list) and len(entry) == 2 and isinstance(entry[0], str)

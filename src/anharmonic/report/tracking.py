@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping, Sized
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from anharmonic.measures.gamma.measure import gamma
 from anharmonic.measures.remeasure import MeasureArguments
@@ -123,7 +123,7 @@ def _worst(scores: Scores) -> dict[str, list[object]]:
     """The most fragile rows as columns of plain values."""
     rows = scores.worst(ROWS)
     low, high = scores.intervals()
-    columns = {
+    columns: dict[str, Any] = {
         "row": rows,
         scores.metric: scores.values[rows],
         "error": scores.errors[rows],
@@ -132,6 +132,9 @@ def _worst(scores: Scores) -> dict[str, list[object]]:
         "signed": scores.signed[rows],
         "output": scores.outputs[rows],
     }
+    others = getattr(scores, "others", None)
+    if others is not None:
+        columns["other rows say"] = others[rows]
     return {key: values.tolist() for key, values in columns.items()}
 
 

@@ -41,6 +41,9 @@ WORDS = {
     "copies": "copies among them",
     "residual": "share to which the score is known",
     "block_size": "points of a block",
+    "weights_options": "settings of the weights",
+    "reference_rows": "distinct rows that are weighed",
+    "referenced": "weighed rows are a reference's",
 }
 """What a setting is called in a table."""
 
@@ -65,10 +68,14 @@ class Headline(NamedTuple):
 def unlike(models: dict[str, Scores]) -> list[str]:
     """What was not the same for all models, in words; empty when they can be compared."""
     first = next(iter(models.values())).settings
+    if len({scores.metric for scores in models.values()}) > 1:
+        return ["measures"]
+    # What a measure adds of its own, such as weights.
+    own = [name for name in first.compared if name not in (*COMPARABLE, *ALIKE)]
     differing = [
         # Columns, radius and scale go by their short names in a sentence.
         "output" if name == "kind" else name
-        for name in ALIKE
+        for name in (*ALIKE, *own)
         if any(scores.settings.differing(first, [name]) for scores in models.values())
     ]
     lengths = {len(scores) for scores in models.values()}
@@ -98,23 +105,32 @@ def headline(models: dict[str, Scores], judged: Comparison | None) -> Headline:
         )
     if {best, last} in real:
         rest.insert(0, _gap(judged, best, last))
-    return Headline(_first(judged, level), rest)
+    caution = judged.scores[best].about.caution
+    return Headline(_first(judged, level), [*rest, *([caution] if caution else [])])
 
 
 def _alone(name: str, scores: Scores) -> Headline:
     lead = f"{name} has a mean {scores.metric} of {_mean(scores)} over {len(scores):,} points."
+    caution = [scores.about.caution] if scores.about.caution else []
+    if not scores.about.ranks:
+        return Headline(lead, caution)
     if scores.mean == 0:
-        noise = "It is harmonic at every point, as far as this radius sees."
+        noise = (
+            "It is harmonic at every point, as far as this radius sees."
+            if scores.settings.moves
+            else "At every row the answer is what other rows say."
+        )
     elif not scores.mean > NOISE * scores.floor:
         noise = f"Noise alone would read {scores.floor:.2g}, so most of it may be noise."
     else:
         noise = f"Noise alone would read {scores.floor:.2g}: this is the model."
-    return Headline(lead, [noise, "It ranks models measured alike; alone it is a baseline."])
+    alone = "It ranks models measured alike; alone it is a baseline."
+    return Headline(lead, [noise, *caution, alone])
 
 
 def _first(judged: Comparison, level: list[str]) -> str:
     count, best, metric = len(judged.scores), level[0], judged.metric
-    praise = "most harmonic" if metric == "gamma" else "least fragile"
+    praise = judged.scores[best].about.best
     same = {frozenset((pair.larger, pair.smaller)) for pair in judged.differences if pair.same}
     alike = all(frozenset((best, name)) in same for name in level[1:])
     within = f"the same within {100 * judged.equivalence:.4g}%"

@@ -26,7 +26,7 @@ from anharmonic.measures.setup.settling import (
     takes_arguments_of,
 )
 from anharmonic.models import as_model
-from anharmonic.regions import Region
+from anharmonic.regions import Region, unmoved
 from anharmonic.scores import Scores
 
 __all__ = ["GammaArguments", "Measure", "compare"]
@@ -119,7 +119,11 @@ def compare(
         raise SettingsError(f'region {region!r}: give "auto" or "points"')
     if isinstance(ball, Weights) or names_rows(ball):
         refuse_given("other rows take the place of a sphere", measure=measure is not gamma)
-        refuse_given("the model is asked once per row", checkpoint=checkpoint is not None)
+        refuse_given(
+            "the model is asked once per row",
+            checkpoint=checkpoint is not None,
+            resume=resume is not None,
+        )
         scores = _over_rows(models, points, region, ball, progress, arguments)
         return Comparison(scores[0], level, scores[1], equivalence)
     adapted = [as_model(model) for model in models.values()]
@@ -175,6 +179,12 @@ def _over_rows(
         places.append(arguments["reference"])
     shared = arguments.copy()
     shared.pop("reference", None)
+    if shared.get("moving") is None:
+        # Rows are compared alike for all models: by whatever any of them reads.
+        output = arguments.get("output")
+        where = unmoved(points)
+        read = read_columns(where, [as_model(model, output=output) for model in models.values()])
+        shared["moving"] = None if read is None else [name for name in where.names if name in read]
     with shown(progress) as report_all:
         reports = parts(report_all, len(models) * len(places))
         scores = [

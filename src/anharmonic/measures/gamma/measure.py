@@ -48,7 +48,21 @@ from anharmonic.scores import Scores
 
 __all__ = ["GAMMA", "check_room", "gamma", "gamma_once"]
 
-GAMMA = register(Metric("gamma"))
+GAMMA = register(
+    Metric(
+        "gamma",
+        best="most harmonic",
+        reading=(
+            "Gamma is how far a model's answer at a point is from the mean of its answers on a "
+            "small sphere around it. It is 0 where the model is harmonic, as on a straight line "
+            "however steep, and grows where it bends, jumps or memorises.",
+            "Smaller is smoother, not better. An overfit model tends to a larger gamma than a "
+            "well-fit one of the same data; a constant has none.",
+            "Only models measured alike compare: the same points, radius, scale and kind of "
+            "output.",
+        ),
+    )
+)
 
 ROTATIONS = 4
 """Turns by default."""

@@ -7,6 +7,7 @@ from typing import Unpack
 
 import numpy as np
 
+from anharmonic._core.columns import shown
 from anharmonic._core.progress import Progress
 from anharmonic._core.protocols import Model
 from anharmonic._core.reductions import Reduction
@@ -15,7 +16,7 @@ from anharmonic.measures.over_data.measure import Answered, score_answers
 from anharmonic.measures.over_data.weights import chosen_weights
 from anharmonic.measures.setup.batching import answers, caller_for
 from anharmonic.measures.setup.scale import read_columns
-from anharmonic.measures.setup.settling import DEFAULTS, SetupArguments
+from anharmonic.measures.setup.settling import DEFAULTS, SetupArguments, name_of
 from anharmonic.models import as_model
 from anharmonic.models.labels import codes
 from anharmonic.regions import Region, unmoved
@@ -84,7 +85,10 @@ def gamma_over_rows(
         reduction=reduction,
         seed=arguments["seed"],
         progress=progress,
-        facts=_facts(adapted),
+        facts={
+            **_facts(adapted),
+            "output": None if arguments["output"] is None else name_of(arguments["output"]),
+        },
     )
 
 
@@ -93,7 +97,14 @@ def columns_that_count(
 ) -> list[str] | None:
     """The columns that make rows alike: those given, or those the model reads, where it knows."""
     if moving is not None:
-        return [str(name) for name in moving]
+        columns = [str(name) for name in moving]
+        unknown = [name for name in columns if name not in region.names]
+        if unknown:
+            raise SettingsError(
+                f"there is no column {shown(unknown)} to compare rows by: there are "
+                f"{shown(region.names)}"
+            )
+        return columns
     read = read_columns(region, [model])
     return None if read is None else [name for name in region.names if name in read]
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -65,15 +65,21 @@ class DataSettings(Settings):
         Their own settings, such as the number of trees.
     reference_rows
         How many distinct rows the weights are on.
+    referenced
+        Whether those are other rows than the scored ones.
     group_scores
         One value per group of rows, whose mean is the average and whose spread is its error.
     """
 
-    compared: ClassVar[tuple[str, ...]] = (*COMPARABLE, "weights", "weights_options")
+    compared: ClassVar[tuple[str, ...]] = (
+        *(*COMPARABLE, "weights", "weights_options", "referenced"),
+    )
+    moves: ClassVar[bool] = False
 
     weights: str = ""
     weights_options: tuple[tuple[str, float], ...] = ()
     reference_rows: int = 0
+    referenced: bool = False
     group_scores: tuple[float, ...] = ()
 
 
@@ -90,12 +96,37 @@ def _intervals(scores: Scores, level: float) -> tuple[Floats, Floats]:
     return np.maximum(low - reach, 0.0), scores.values + reach
 
 
+def _others(scores: Scores) -> Floats:
+    """What other rows say: f(x) − (f(x) − Σ w·f(other rows)), in the shape of the outputs."""
+    return np.asarray(scores.outputs - scores.signed)
+
+
 GAMMA_DATA = register(
     Metric(
         "gamma over data",
         settings=DataSettings,
         intervals=_intervals,
         independent=_independent,
+        columns={"others": _others},
+        best="most harmonic over the data",
+        caution=(
+            "It sees memorising and unsteadiness, not bias or underfitting: a model that says too "
+            "little reads small too."
+        ),
+        reading=(
+            "Gamma over data is how far a model's answer at a row is from the weighted mean of "
+            "its answers at other rows.",
+            "Other rows take the place of a sphere: nothing is moved, and the model is asked at "
+            "real rows alone. 0 means that a row's answer is what the weighted mean of other "
+            "rows' answers says, copies of the row left out.",
+            "It sees memorising and unsteadiness: a model that learnt single rows by heart stands "
+            "out from what it says itself at rows like them.",
+            "It does not see bias or underfitting: a constant reads 0, and a model that is wrong "
+            "in the same way at all rows alike reads little. Read it beside a measure of how "
+            "often the model is right.",
+            "Only models measured alike compare: the same rows, columns, weights and kind of "
+            "output.",
+        ),
     )
 )
 
@@ -163,12 +194,16 @@ def gamma_data(
     >>> line.values[1:-1].max()
     np.float64(0.0)
     """
-    answers, found = _answers(outputs, kind)
+    recorded = [_as_array(outputs)]
+    if reference is not None:
+        recorded.append(_as_array(reference[1]))
+    classes = _classes(recorded)
+    answers, found = _answers(recorded[0], kind, classes)
     rows = Answered(unmoved(inputs), answers)
     _check_lengths(rows, "outputs")
     others = None
     if reference is not None:
-        other_answers, other_kind = _answers(reference[1], kind)
+        other_answers, other_kind = _answers(recorded[1], kind, classes)
         others = Answered(unmoved(reference[0]), other_answers)
         _check_lengths(others, "the reference's outputs")
         if other_answers.shape[1] != answers.shape[1] or other_kind != found:
@@ -183,6 +218,7 @@ def gamma_data(
         seed=seed,
         workers=workers,
         progress=progress,
+        facts={"classes": list(classes)} if classes else None,
     )
 
 
@@ -213,7 +249,10 @@ def score_answers(
             parts = _parts(chosen, data, workers or os.cpu_count() or 1, report)
         found = leave_out(parts, rows.answers[order], _sampled_with(data), reduced)
     settings = _described(rows, data, encoded, chosen, found).with_facts(
-        kind=kind, reduction=name_of(reduced), **(facts or {})
+        kind=kind,
+        reduction=name_of(reduced),
+        referenced=reference is not None,
+        **(facts or {}),
     )
     queries = rows.queries + (0 if reference is None else reference.queries)
     return _scores(found, rows, order, settings, queries)
@@ -353,16 +392,30 @@ def _scores(
     )
 
 
-def _answers(outputs: object, kind: Kind | None) -> tuple[Floats, Kind]:
-    """Recorded outputs as numbers (rows, columns), and what they are."""
+def _as_array(outputs: object) -> Any:
     table = as_table(outputs)
-    array = table.to_numpy() if table is not None else np.asarray(to_numpy(outputs))
-    if array.dtype.kind in "OUSb" or str(array.dtype).startswith("str"):
+    return table.to_numpy() if table is not None else np.asarray(to_numpy(outputs))
+
+
+def _is_text(array: Any) -> bool:
+    return array.dtype.kind in "OUSb" or str(array.dtype).startswith("str")
+
+
+def _classes(recorded: Sequence[Any]) -> tuple[str, ...]:
+    """The classes of all labels together, so that each has the same column everywhere."""
+    return tuple(
+        sorted({str(label) for array in recorded if _is_text(array) for label in array.flat})
+    )
+
+
+def _answers(array: Any, kind: Kind | None, classes: Sequence[str]) -> tuple[Floats, Kind]:
+    """Recorded outputs as numbers (rows, columns), and what they are."""
+    if _is_text(array):
         labels = array.reshape(len(array), -1)
         if labels.shape[1] != 1:
             raise OutputError("class labels are one column: give numbers, or one label per row")
         texts = np.array([str(label) for label in labels[:, 0]])
-        return (texts[:, None] == np.unique(texts)).astype(np.float64), "onehot"
+        return (texts[:, None] == np.array(classes)).astype(np.float64), "onehot"
     numbers = np.asarray(array, dtype=np.float64).reshape(len(array), -1)
     if not np.isfinite(numbers).all():
         bad = np.flatnonzero(~np.isfinite(numbers).all(axis=1))

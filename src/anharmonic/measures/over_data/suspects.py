@@ -20,7 +20,26 @@ from anharmonic.scores import Scores
 __all__ = ["SUSPICION", "suspects"]
 
 SUSPICION = register(
-    Metric("suspicion", unit="how far other rows are from the label", settings=DataSettings)
+    Metric(
+        "suspicion",
+        unit="how far other rows are from the label",
+        settings=DataSettings,
+        ranks=False,
+        best="least suspicious",
+        caution=(
+            "A suspicious row is a place to look, not proof of a wrong label: rare but right rows "
+            "stand here too."
+        ),
+        reading=(
+            "Suspicion is how little other rows' answers say a row's label or, where no labels "
+            "were given, the model's own answer there. 0 means that all of them agree with it.",
+            "Nothing is moved, and the model is asked at real rows alone. No row and no copy of it "
+            "speaks for itself.",
+            "A model that learnt a wrong label by heart says it at that row, and its answers at "
+            "rows like it contradict that. Labels that are wrong in the same way at rows alike "
+            "are not found.",
+        ),
+    )
 )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import ClassVar
@@ -10,7 +10,10 @@ from typing import ClassVar
 from anharmonic.errors import SettingsError
 from anharmonic.measures.spectral.graph import Graph
 
-__all__ = ["NAMES", "Boosted", "Forest", "Given", "Neighbours", "Weights", "chosen_weights"]
+__all__ = [
+    *("NAMES", "Boosted", "Forest", "Given", "Neighbours", "Weights"),
+    *("chosen_weights", "restored_weights"),
+]
 
 
 @dataclass(frozen=True)
@@ -101,6 +104,29 @@ Weights = Forest | Neighbours | Boosted | Given
 NAMES: dict[str, type[Forest] | type[Neighbours] | type[Boosted]] = {
     kind.name: kind for kind in (Forest, Neighbours, Boosted)
 }
+
+
+def restored_weights(name: str, options: Mapping[str, float]) -> Weights:
+    """Weights from what settings recorded of them.
+
+    Parameters
+    ----------
+    name, options
+        `DataSettings.weights` and `DataSettings.weights_options`, which are numbers by name.
+
+    Examples
+    --------
+    >>> restored_weights("neighbours", {"count": 5.0})
+    Neighbours(count=5)
+    """
+    if name == Given.name:
+        raise SettingsError(
+            "the weights were a matrix, which scores do not keep: give it again as ball="
+        )
+    kind = NAMES[name]
+    # Files keep all numbers as floats; each goes back to the type of its default.
+    types = {key: type(value) for key, value in vars(kind()).items()}
+    return kind(**{key: types[key](value) for key, value in options.items() if key in types})
 
 
 def chosen_weights(weights: object) -> Weights:
