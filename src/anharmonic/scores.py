@@ -167,7 +167,8 @@ class Scores:
         """What noise alone would make the mean read where the true value is 0 everywhere."""
         if self._one_signed:
             return 0.0
-        noise = self.values**2 - self.squared
+        own = self.about.noise
+        noise = self.values**2 - self.squared if own is None else own(self)
         return noise_floor(noise, self.turns, self._free_columns, self.rounding)
 
     @property

@@ -41,6 +41,9 @@ class Metric:
         An interval for each point from scores and a level; None for Student's, from the errors.
     independent
         Independent values whose mean is the scores' mean; None where the scores themselves are.
+    noise
+        The variance of each score that more queries or fits would remove; None where it is what
+        `squared` lacks of the score's square.
     describe
         What a table, a summary and a `repr` say beside the usual.
     columns
@@ -63,6 +66,7 @@ class Metric:
     settings: type[Settings] = Settings
     intervals: Callable[[Scores, float], tuple[Floats, Floats]] | None = None
     independent: Callable[[Scores], Floats] | None = None
+    noise: Callable[[Scores], Floats] | None = None
     describe: Callable[[Scores], Description] | None = None
     columns: Mapping[str, Callable[[Scores], Any]] = field(default_factory=dict)
     skips_unknown: bool = False

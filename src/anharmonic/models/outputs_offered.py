@@ -100,6 +100,7 @@ def predictor(offered: ModelOutputs, output: object, classes: Sequence[object] |
         offered.place,
         offered.batch_size,
         offered.inputs,
+        chosen=output is not None,
     )
 
 

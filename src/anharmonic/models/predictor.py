@@ -50,6 +50,8 @@ class Predictor:
         The most rows per call, if the model cares.
     inputs
         Which columns of a table it takes, where it knows.
+    chosen
+        Whether somebody said what it shall give, rather than what it gives by itself.
 
     Examples
     --------
@@ -66,6 +68,7 @@ class Predictor:
     where: Callable[[Array], Array] = as_they_are
     batch_size: int | None = None
     inputs: Inputs | None = None
+    chosen: bool = False
 
     def __call__(self, points: Array) -> Array:
         return self.predict(points)

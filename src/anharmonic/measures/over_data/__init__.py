@@ -4,8 +4,8 @@ The neighbours of a row are other rows, weighted: gamma = |f(x) − Σ w·f(othe
 """
 
 from anharmonic.measures.over_data.measure import gamma_data
-from anharmonic.measures.over_data.support import Support, support
-from anharmonic.measures.over_data.suspects import suspects
+from anharmonic.measures.over_data.supporters import Support, support
+from anharmonic.measures.over_data.suspicion import suspects
 from anharmonic.measures.over_data.weights import Boosted, Forest, Given, Neighbours
 
 __all__ = [

@@ -116,8 +116,9 @@ def decided(model: object, output: object) -> Model:
     more than probabilities did, of models and of rows.
     """
     adapted = as_model(model, output=output)
-    several = adapted.classes is not None and len(adapted.classes) > 1
-    return as_model(model, output="onehot") if output is None and several else adapted
+    if getattr(adapted, "chosen", False) or adapted.classes is None or len(adapted.classes) < 2:
+        return adapted
+    return as_model(model, output="onehot")
 
 
 def _named(ball: object) -> object:

@@ -25,6 +25,7 @@ class Rows(NamedTuple):
     values: Floats
     variances: Floats
     freedom: Floats
+    drawn: Floats
     signed: Floats
     outputs: Floats
     pseudo: Floats
@@ -55,15 +56,17 @@ def leave_out(
         deviation = centre - picked(reduction, outputs, part.mean)
         directions = _directions(reduction, outputs, part.mean)
         projected = np.einsum("rgc,rc->rg", part.without, directions)
-        variances, freedom = part.spread.along(directions, projected)
+        spreads = part.spread.along(directions, projected)
         values = np.abs(combined(reduction, deviation, centre))
-        pieces.append((values, variances, freedom, deviation, centre))
+        pieces.append((values, *spreads, deviation, centre))
         group = sampled_with[part.rows][:, None]
         without = scores_of(reduction, outputs, centre, part.without)
         over_groups.add(without, group != np.arange(without.shape[1]))
         fewer = scores_of(reduction, outputs, centre, part.fewer)
         over_packets.add(fewer, np.ones(fewer.shape, dtype=bool))
-    values, variances, freedom, signed, centres = map(np.concatenate, zip(*pieces, strict=True))
+    values, variances, freedom, drawn, signed, centres = map(
+        np.concatenate, zip(*pieces, strict=True)
+    )
     average = float(values.mean())
     variances, freedom = _moderated(variances, freedom)
     size = np.bincount(sampled_with)
@@ -72,7 +75,7 @@ def leave_out(
     # the variance would be twice that of independent scores.
     least = 2 * float(Moments.of(within[size > 0]).error) ** 2
     pseudo = _pseudo_values(over_groups.means, over_packets.means, average, least)
-    return Rows(values, variances, freedom, signed, centres, pseudo)
+    return Rows(values, variances, freedom, drawn, signed, centres, pseudo)
 
 
 def _moderated(variances: Floats, freedom: Floats) -> tuple[Floats, Floats]:

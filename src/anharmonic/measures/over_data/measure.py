@@ -49,9 +49,6 @@ __all__ = [
     "score_answers",
 ]
 
-FLOOR_ROWS = 2.0
-"""Rows with an answer as far off as answers are on the whole, that a mean is never sure to lack."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class DataSettings(Settings):
@@ -96,6 +93,11 @@ def _intervals(scores: Scores, level: float) -> tuple[Floats, Floats]:
     return np.maximum(low - reach, 0.0), scores.values + reach
 
 
+def _drawn(scores: Scores) -> Floats:
+    """The variance that more fits would remove: none where rows are weighed without any draw."""
+    return np.asarray(scores.column("drawn"))
+
+
 def _others(scores: Scores) -> Floats:
     """What other rows say: f(x) − (f(x) − Σ w·f(other rows)), in the shape of the outputs."""
     return np.asarray(scores.outputs - scores.signed)
@@ -107,6 +109,7 @@ GAMMA_DATA = register(
         settings=DataSettings,
         intervals=_intervals,
         independent=_independent,
+        noise=_drawn,
         columns={"others": _others},
         best="most harmonic over the data",
         caution=(
@@ -374,9 +377,8 @@ def _scores(
 ) -> Scores:
     """The scores in the user's own order."""
     back = np.argsort(order)
-    values, variances, freedom = (
-        column[back] for column in (found.values, found.variances, found.freedom)
-    )
+    values, variances = found.values[back], found.variances[back]
+    freedom = found.freedom[back]
     return Scores(
         metric=GAMMA_DATA.name,
         values=values,
@@ -387,7 +389,7 @@ def _scores(
         turns=np.maximum(np.round(freedom + 1), 2).astype(np.int64),
         queries=queries,
         settings=settings,
-        columns={"freedom": freedom},
+        columns={"freedom": freedom, "drawn": found.drawn[back]},
         index=rows.region.index,
     )
 

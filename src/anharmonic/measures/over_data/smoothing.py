@@ -22,6 +22,7 @@ __all__ = [
     "Ensemble",
     "Linear",
     "Part",
+    "Spreads",
     "jackknife",
     "sorted_sums",
 ]
@@ -91,11 +92,21 @@ class Part(NamedTuple):
     spread: Spread
 
 
+class Spreads(NamedTuple):
+    """Of each row's mean, (rows,): its variance, the degrees of freedom of that, and `drawn`, the
+    part of it that more fits would remove.
+    """
+
+    variances: Floats
+    freedom: Floats
+    drawn: Floats
+
+
 class Spread(Protocol):
     """How far one row's mean may be from what other data would have given."""
 
-    def along(self, directions: Floats, without: Floats) -> tuple[Floats, Floats]:
-        """Variances and degrees of freedom (rows,) along unit vectors (rows, columns).
+    def along(self, directions: Floats, without: Floats) -> Spreads:
+        """How the mean spreads along vectors (rows, columns).
 
         `without` holds the reduced scores with each group left out, (rows, groups).
         """
@@ -144,7 +155,7 @@ class Ensemble(NamedTuple):
         sums = (weighted.transpose(1, 2, 0) @ chosen).transpose(0, 2, 1)
         return np.where(count > 0, sums / np.maximum(count, 1), mean[:, None])
 
-    def along(self, directions: Floats, without: Floats) -> tuple[Floats, Floats]:
+    def along(self, directions: Floats, without: Floats) -> Spreads:
         """The jackknife's variance over groups, less what few trees add to it, and theirs."""
         fits = self.usable.sum(axis=0)
         lengths = np.einsum("brc,rc->br", self.predictions, directions)
@@ -153,13 +164,14 @@ class Ensemble(NamedTuple):
         between = squares / np.maximum(fits - 1, 1)
         if self.halves:
             # Half-samples vary as the whole does (McCarthy, 1969).
-            return between, np.maximum(fits - 1, 1)
+            return Spreads(between, np.maximum(fits - 1, 1), between / fits)
         groups = without.shape[1]
         few = between / fits
         # A mean over half of the trees has twice the noise of one over all, which it shares with
         # it: each of the differences from the mean has `few`, and there are groups − 1 of them.
         over_groups = jackknife(without) - (groups - 1) * few
-        return np.maximum(over_groups, 0.0) + few, np.full(len(few), groups - 1.0)
+        variances = np.maximum(over_groups, 0.0) + few
+        return Spreads(variances, np.full(len(few), groups - 1.0), few)
 
 
 class Linear(NamedTuple):
@@ -204,14 +216,15 @@ class Linear(NamedTuple):
         )
         return Part(rows, mean, without, np.empty((self.rows, 0, columns)), self)
 
-    def along(self, directions: Floats, without: Floats) -> tuple[Floats, Floats]:
+    def along(self, directions: Floats, without: Floats) -> Spreads:
         """That of a weighted mean of answers drawn independently, Σ w²·(f − mean)² / (1 − Σ w²)."""
         lengths = np.einsum("ec,ec->e", self.answers[self.column], directions[self.row])
         mean = np.bincount(self.row, self.weight * lengths, self.rows)
         squares = np.bincount(self.row, (self.weight * (lengths - mean[self.row])) ** 2, self.rows)
         concentration = np.bincount(self.row, self.weight**2, self.rows)
         free = np.maximum(1 / concentration - 1, 1e-9)
-        return squares / np.maximum(1 - concentration, 1e-9), free
+        variances = squares / np.maximum(1 - concentration, 1e-9)
+        return Spreads(variances, free, np.zeros(self.rows))
 
 
 def sorted_sums(row: Integers, terms: Floats, rows: int) -> Floats:

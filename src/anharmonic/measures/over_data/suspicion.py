@@ -11,6 +11,7 @@ from anharmonic._core.arrays import to_numpy
 from anharmonic._core.metrics import Metric, register
 from anharmonic._core.progress import Progress
 from anharmonic._core.protocols import Floats, Integers
+from anharmonic._core.statistics import half_widths
 from anharmonic.errors import InputError, OutputError, listed
 from anharmonic.measures.over_data.asking import decided, gamma_over_rows
 from anharmonic.measures.over_data.measure import DataSettings
@@ -19,11 +20,22 @@ from anharmonic.scores import Scores
 
 __all__ = ["SUSPICION", "suspects"]
 
+
+def _intervals(scores: Scores, level: float) -> tuple[Floats, Floats]:
+    """Student's, within what there can be: 1 for a label, √2 for the distance of two classes."""
+    reach = half_widths(scores.errors, scores.column("freedom") + 1, level)
+    most = np.inf
+    if scores.settings.kind in ("onehot", "probability"):
+        most = 1.0 if "label" in scores.columns else np.sqrt(2)
+    return np.maximum(scores.values - reach, 0.0), np.minimum(scores.values + reach, most)
+
+
 SUSPICION = register(
     Metric(
         "suspicion",
         unit="how far other rows are from the label",
         settings=DataSettings,
+        intervals=_intervals,
         ranks=False,
         best="least suspicious",
         caution=(
