@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Unpack
 
 import numpy as np
@@ -21,7 +21,14 @@ from anharmonic.models.labels import codes
 from anharmonic.regions import Region, unmoved
 from anharmonic.scores import Scores
 
-__all__ = ["BALL", "ask_rows", "gamma_over_rows", "names_rows", "refuse_given"]
+__all__ = [
+    "BALL",
+    "ask_rows",
+    "compared_columns",
+    "gamma_over_rows",
+    "names_rows",
+    "refuse_given",
+]
 
 BALL = "data"
 
@@ -35,11 +42,11 @@ def names_rows(ball: object) -> bool:
     return isinstance(ball, str) and ball.split(" ")[0] == BALL
 
 
-def refuse_given(why: str, **given: bool) -> None:
-    """Refuse arguments that mean nothing here, if any was given."""
+def refuse_given(why: str, *, beside: str = 'ball="data"', **given: bool) -> None:
+    """Refuse arguments that mean nothing `beside` another, if any was given."""
     named = [name for name, is_given in given.items() if is_given]
     if named:
-        raise SettingsError(f'{", ".join(named)} cannot be given with ball="data": {why}')
+        raise SettingsError(f"{', '.join(named)} cannot be given with {beside}: {why}")
 
 
 def gamma_over_rows(
@@ -63,11 +70,7 @@ def gamma_over_rows(
     adapted = as_model(model, output=arguments["output"])
     region = unmoved(rows)
     moving, batch_size = arguments["moving"], arguments["batch_size"]
-    if moving is None:
-        read = read_columns(region, [adapted])
-        columns = None if read is None else [name for name in region.names if name in read]
-    else:
-        columns = [str(name) for name in moving]
+    columns = compared_columns(adapted, region, moving)
     asked = ask_rows(adapted, region, batch_size)
     reference = arguments["reference"]
     known = None if reference is None else ask_rows(adapted, unmoved(reference), batch_size)
@@ -82,6 +85,16 @@ def gamma_over_rows(
         progress=progress,
         facts=_facts(adapted),
     )
+
+
+def compared_columns(
+    model: Model, region: Region, moving: Sequence[str | int] | None
+) -> list[str] | None:
+    """The columns that make rows alike: as said, or what the model reads where it knows."""
+    if moving is not None:
+        return [str(name) for name in moving]
+    read = read_columns(region, [model])
+    return None if read is None else [name for name in region.names if name in read]
 
 
 def _named(ball: object) -> object:

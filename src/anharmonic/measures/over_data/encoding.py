@@ -205,12 +205,12 @@ def _frequent(column: Column) -> Integers:
     counts = np.bincount(column.values[known].astype(np.int64), minlength=column.levels)
     # The most frequent first; of equally frequent ones the first by name.
     kept = np.argsort(-counts, kind="stable")[:MOST_LEVELS]
-    return kept[:1] if column.levels <= 2 else kept
+    return np.asarray(kept[:1] if column.levels <= 2 else kept)
 
 
 def _one_hot(column: Column, rule: Rule, missing: float) -> Floats:
     """A column per frequent level, (rows, levels)."""
-    hot = (column.values[:, None] == rule.kept).astype(np.float64)
+    hot = np.asarray(column.values[:, None] == rule.kept, dtype=np.float64)
     hot[~np.isfinite(column.values)] = missing
     return hot
 

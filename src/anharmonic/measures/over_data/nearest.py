@@ -23,9 +23,7 @@ EQUAL = 1e-9
 """Distances that differ by less than this share are equal."""
 
 
-def neighbour_parts(
-    weights: Neighbours, data: Data, *, further: bool = False
-) -> Iterator[Part]:
+def neighbour_parts(weights: Neighbours, data: Data, *, further: bool = False) -> Iterator[Part]:
     """Equally weighted means over the nearest other rows, copies of a row not among them.
 
     `further` rows are searched for one by one, so that they find the same ones in any batch.
