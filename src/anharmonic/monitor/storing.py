@@ -209,5 +209,7 @@ def _scorer(about: Mapping[str, Any], arrays: Mapping[str, Array], model: object
 
 
 def _ball(saved: Mapping[str, Any], vectors: Floats) -> Ball:
-    fixed = balls.fixed(vectors, saved["name"])
-    return balls.pairs(fixed) if saved["paired"] else fixed
+    if not saved["paired"]:
+        return balls.fixed(vectors, saved["name"])
+    # `pairs` adds its word to the name again.
+    return balls.pairs(balls.fixed(vectors, saved["name"].removesuffix(" pairs")))

@@ -12,7 +12,7 @@ from anharmonic._core.protocols import Model
 from anharmonic._core.reductions import Reduction
 from anharmonic.errors import SettingsError
 from anharmonic.measures.over_data.measure import Answered, score_answers
-from anharmonic.measures.over_data.weights import chosen_weights
+from anharmonic.measures.over_data.weights import Weights, chosen_weights
 from anharmonic.measures.setup.batching import answers, caller_for
 from anharmonic.measures.setup.scale import read_columns
 from anharmonic.measures.setup.settling import DEFAULTS, SetupArguments
@@ -28,6 +28,8 @@ __all__ = [
     "gamma_over_rows",
     "names_rows",
     "refuse_given",
+    "refuse_radius",
+    "weights_of_ball",
 ]
 
 BALL = "data"
@@ -49,6 +51,16 @@ def refuse_given(why: str, *, beside: str = 'ball="data"', **given: bool) -> Non
         raise SettingsError(f"{', '.join(named)} cannot be given with {beside}: {why}")
 
 
+def refuse_radius(arguments: SetupArguments) -> None:
+    """Refuse what says how far rows are moved."""
+    refuse_given(
+        "rows are as far apart as they are",
+        radius=arguments["radius"] != "auto",
+        scale=not isinstance(arguments["scale"], str),
+        bounds=arguments["bounds"] is not None,
+    )
+
+
 def gamma_over_rows(
     model: object,
     rows: object,
@@ -60,13 +72,8 @@ def gamma_over_rows(
 ) -> Scores:
     """Gamma over the data: the model is asked once per row; see `gamma` and `gamma_data`."""
     arguments = DEFAULTS | setup
-    refuse_given(
-        "rows are as far apart as they are",
-        radius=arguments["radius"] != "auto",
-        scale=not isinstance(arguments["scale"], str),
-        bounds=arguments["bounds"] is not None,
-    )
-    weights = chosen_weights(_named(ball))
+    refuse_radius(arguments)
+    weights = weights_of_ball(ball)
     adapted = as_model(model, output=arguments["output"])
     region = unmoved(rows)
     moving, batch_size = arguments["moving"], arguments["batch_size"]
@@ -97,9 +104,11 @@ def compared_columns(
     return None if read is None else [name for name in region.names if name in read]
 
 
-def _named(ball: object) -> object:
-    """The weights' name in that of a ball: "auto" where there is none."""
-    return (ball.removeprefix(BALL).strip() or "auto") if isinstance(ball, str) else ball
+def weights_of_ball(ball: object) -> Weights:
+    """The weights that a ball of rows names: "auto" where there is no name behind "data"."""
+    return chosen_weights(
+        (ball.removeprefix(BALL).strip() or "auto") if isinstance(ball, str) else ball
+    )
 
 
 def _facts(model: Model) -> Mapping[str, object]:
