@@ -28,7 +28,9 @@ class StandIn:
     watch = ("gamma",)
     promise = "one among a hundred"
     settings = SimpleNamespace(plain=dict)
-    scorer = SimpleNamespace(columns=AllColumns(), output=None, bounds=None, reduction=None)
+    scorer = SimpleNamespace(
+        complete=AllColumns(), over_data=None, output=None, bounds=None, reduction=None
+    )
     reference: dict[str, Any] = {"gamma": np.linspace(0.0, 2.0, 50)}  # noqa: RUF012
 
     def __init__(self) -> None:

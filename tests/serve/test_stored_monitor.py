@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import anharmonic as ah
+from anharmonic.errors import SettingsError
 from anharmonic.serve.monitor.records import Event
 from anharmonic.serve.monitor.store import Store
 from anharmonic.serve.monitor.stored_monitor import StoredMonitor
@@ -47,3 +48,39 @@ def test_the_store_remembers_bounds_and_costs(tmp_path: Path) -> None:
     assert about["bounds"] == "(-9.0, 9.0)"
     assert about["queries_a_row"] == monitor.monitor.queries_per_row
     monitor.store.close()
+
+
+def price(table: Any) -> Any:
+    return np.where(table["town"] == "north", table["age"].fillna(-1.0), 0.5)
+
+
+def test_a_table_of_categories_is_watched_and_gone_on_with(tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    reference = pd.DataFrame(
+        {
+            "town": random.choice(["north", "south"], 400),
+            "age": np.where(random.random(400) < 0.2, np.nan, random.normal(size=400)),
+        }
+    )
+
+    def opened(town: str = "north") -> StoredMonitor:
+        def model(table: Any) -> Any:
+            return price(table.assign(town=table["town"].replace(town, "north")))
+
+        monitor = ah.Monitor(model, reference, watch="gamma data")
+        return StoredMonitor(monitor, reference, Store(str(tmp_path / "m.db")), "m", "1")
+
+    first = opened()
+    rows = [["north", 0.1], ["east", None], [None, 0.2]]
+    events = [Event(str(row), values, 1.0) for row, values in enumerate(rows)]
+    outcome = first.commit(events, first.measure(events))
+    # Ages are missing in the reference too, towns never are.
+    assert np.isfinite(outcome.scores).tolist() == [True, True, False]
+    assert outcome.missing == 1
+    first.store.close()
+    again = opened()
+    assert again.sequence == 3
+    assert again.state == first.state
+    again.store.close()
+    with pytest.raises(SettingsError, match="the model differ"):
+        opened("south")

@@ -43,7 +43,8 @@ def replay_command(
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Write the report here, as HTML.")] = None,
     watch: Annotated[
-        list[str], typer.Option(help="gamma, flip, confidence or margin; as often as wanted.")
+        list[str],
+        typer.Option(help="gamma, flip, confidence, margin or 'gamma data'; as often as wanted."),
     ] = ["gamma"],  # noqa: B006 (typer copies it)
     time: Annotated[str | None, typer.Option(help="A column that says when.")] = None,
     block: Annotated[str, typer.Option(help='Scores to average before a bet, or "auto".')] = "auto",
@@ -79,7 +80,7 @@ def replay_command(
         block="auto" if block == "auto" else int(block),
         **watched.arguments(),
     )
-    tell(f"moving {named.shown(monitor.scorer.columns)}")
+    tell(f"{monitor.scorer.verb} {named.shown(monitor.settings.columns)}")
     with shown(not as_json) as progress:
         replay = ah.monitor.replay(
             monitor,

@@ -37,7 +37,9 @@ def serve_command(
     port: Annotated[int, typer.Option(min=1, max=65535, help="Where it listens.")] = 8000,
     name: Annotated[str | None, typer.Option(help="The model's name in metrics.")] = None,
     version: Annotated[str, typer.Option(help="The model's version; a new one starts anew.")] = "1",
-    watch: Annotated[str, typer.Option(help="gamma, flip, confidence, margin; commas.")] = "gamma",
+    watch: Annotated[
+        str, typer.Option(help="gamma, flip, confidence, margin, gamma data; commas.")
+    ] = "gamma",
     upstream: Annotated[str | None, typer.Option(help="Stand before this v2 server.")] = None,
     upstream_model: Annotated[
         str | None, typer.Option(help="The watched model's name there, if it is not --name.")
@@ -77,7 +79,7 @@ def serve_command(
         served = service.StoredMonitor(
             monitor, points, storage, name or loaded.name, version, fresh
         )
-        tell(f"moving {shown(monitor.scorer.columns)}")
+        tell(f"{monitor.scorer.verb} {shown(monitor.settings.columns)}")
         tell(f"watching {served.name}: the page is http://{host}:{port}/ (Ctrl-C stops it)")
         tell(f"points go to POST http://{host}:{port}/v1/observe")
         service.run(service.Service(served, settings))

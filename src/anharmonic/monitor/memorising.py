@@ -32,9 +32,10 @@ def memorisation_warning(
 ) -> tuple[str, int]:
     """Words on a reference that looks like training data, or none, and the queries it took.
 
-    Where functions of the user's own are watched alone, the model does not matter.
+    Where functions of the user's own are watched alone, the model does not matter; where nothing
+    moves, nothing can be seen.
     """
-    if all(callable(watched) for watched in watch.values()):
+    if scorer.ball is None or all(callable(watched) for watched in watch.values()):
         return "", 0
     sample = np.sort(
         generator(seed, Stream.MEMORISING_SAMPLE).permutation(count_of(reference))[:SAMPLE]

@@ -17,6 +17,7 @@ from anharmonic._core.estimate import Estimate
 from anharmonic._core.protocols import Array, Floats
 from anharmonic._core.reductions import Reduction
 from anharmonic.errors import SettingsError
+from anharmonic.measures.over_data.asking import BALL
 from anharmonic.monitor import storing
 from anharmonic.monitor.alarms import Alarm, Observation, points_per_alarm
 from anharmonic.monitor.allowance import Allowance
@@ -31,9 +32,9 @@ from anharmonic.monitor.rows import (
     rows_of,
     segments_of,
     taken,
-    unusable,
 )
-from anharmonic.monitor.scorer import Scorer, Watch, Watched, chosen_watch, fit_scorer
+from anharmonic.monitor.scorer import Scorer, Watch, Watched, chosen_watch
+from anharmonic.monitor.scorer_fitting import DIRECTIONS, fit_scorer, measure_reference
 from anharmonic.monitor.windows import WindowArguments, Windows, windows_of
 
 __all__ = ["Monitor"]
@@ -51,7 +52,7 @@ class Monitor(EvidenceTracker):
         was trained on: it is surer of these, so that all traffic looks like a change. Both names
         say the same.
     radius, moving, output, reduction, scale, bounds, batch_size, seed
-        As in `gamma`.
+        As in `gamma`; for "gamma data", `moving` names the columns that make rows alike.
     false_alarms
         How many are allowed, among scored points: "1 per 100000" means that
         P(alarm within T scored points) ≤ T/100000 while nothing changes, with everything that
@@ -61,8 +62,10 @@ class Monitor(EvidenceTracker):
         alarms, all traffic has another.
     watch
         "gamma", "flip" (the chance that 25 random steps change the decision), "confidence",
-        "margin", a function from points to numbers, several of these, or a mapping of names to
-        them. Each has evidence of its own.
+        "margin", "gamma data" (how far an answer is from the weighted mean of the reference's:
+        one query, none where another is asked for the row itself, and any columns), a function
+        from points to numbers, several of these, or a mapping of names to them. Each has evidence
+        of its own.
     score
         How much is scored: a fraction, "5000 queries per second", "20% of the time".
     confidence
@@ -115,7 +118,7 @@ class Monitor(EvidenceTracker):
         block: int | Literal["auto"] = "auto",
         promise: bool = True,
         detector: Literal["evidence"] | DetectorFactory = "evidence",
-        directions: int = 16,
+        directions: int = DIRECTIONS,
         moving: Sequence[str | int] | None = None,
         output: object = None,
         reduction: Reduction | None = None,
@@ -131,6 +134,7 @@ class Monitor(EvidenceTracker):
         scorer, fit_cost = fit_scorer(
             model,
             reference,
+            watched,
             moving=moving,
             radius=radius,
             directions=directions,
@@ -143,8 +147,10 @@ class Monitor(EvidenceTracker):
         )
         # Each feature's bend as it usually is, with which `culprits` compares later.
         usual, usual_cost = usual_shares(scorer, reference, watched, seed)
-        scores = {name: scorer.measure(thing, reference) for name, thing in watched.items()}
-        queries_per_row = sum(scorer.queries(thing) for thing in watched.values())
+        scorer, scores = measure_reference(
+            scorer, watched, reference, moving=moving, reduction=reduction, seed=seed
+        )
+        queries_per_row = scorer.queries_per_row(watched)
         suspicion, suspicion_cost = memorisation_warning(scorer, reference, watched, seed)
         if suspicion:
             warnings.warn(suspicion, stacklevel=2)
@@ -194,7 +200,7 @@ class Monitor(EvidenceTracker):
     @property
     def queries_per_row(self) -> int:
         """Model queries that scoring one row costs."""
-        return sum(self.scorer.queries(thing) for thing in self.watch.values())
+        return self.scorer.queries_per_row(self.watch)
 
     @property
     def queries(self) -> int:
@@ -210,7 +216,7 @@ class Monitor(EvidenceTracker):
             One point or many, as the reference's.
         """
         rows = rows_of(points, self.scorer.shape)
-        return {name: self.scorer.measure(thing, rows) for name, thing in self.watch.items()}
+        return self.scorer.measure_all(self.watch, rows)
 
     measured = measure
     """The name of `measure` in 0.1.0."""
@@ -247,7 +253,7 @@ class Monitor(EvidenceTracker):
         """
         rows = rows_of(points, self.scorer.shape)
         numbers = self.seen + np.arange(count_of(rows))
-        not_finite = unusable(rows, self.scorer.columns)
+        not_finite = self.scorer.unusable(rows)
         allowed = self._allowance.allowed(numbers, max(1, self.queries_per_row))
         reasons = np.where(not_finite, "not finite", np.where(allowed, "", self._allowance.reason))
         # Only these rows cost queries; all others keep NaN.
@@ -307,14 +313,17 @@ class Monitor(EvidenceTracker):
     @property
     def settings(self) -> MonitorSettings:
         """How points are scored and watched."""
-        scorer = self.scorer
+        scorer, over_data = self.scorer, self.scorer.over_data
+        columns = scorer.columns
+        if scorer.ball is None and over_data is not None:
+            columns = over_data.encoded.used
         return MonitorSettings(
             model=scorer.model.name,
             watch=tuple(self.watch),
-            radius=scorer.radius,
+            radius=None if scorer.ball is None else scorer.radius,
             scale=tuple(scorer.units),
-            columns=tuple(scorer.columns),
-            ball=scorer.ball.name,
+            columns=tuple(columns),
+            ball=BALL if scorer.ball is None else scorer.ball.name,
             queries_per_row=self.queries_per_row,
             reference=len(next(iter(self.reference.values()))),
             score=self.score,
@@ -364,7 +373,7 @@ class Monitor(EvidenceTracker):
             "scored": f"{self.scored:,} of {self.seen:,} points",
             "alarms": "; ".join(str(alarm) for alarm in self.alarms) or "none",
             "reference": f"{self.settings.reference:,} points",
-            "radius": f"{self.scorer.radius:.4g}",
+            "radius": "none" if self.scorer.ball is None else f"{self.scorer.radius:.4g}",
             "queries": f"{self.queries:,}",
         }
         return tables.facts(cells)

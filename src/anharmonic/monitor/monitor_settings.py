@@ -18,7 +18,8 @@ class MonitorSettings:
     Parameters
     ----------
     model, radius, scale, columns, ball, seed
-        As in `Settings`: how neighbours are made.
+        As in `Settings`: how neighbours are made. Where nothing moves there is no radius, and
+        `columns` are those that make rows alike.
     watch, segments
         What is watched, and the segments that were seen.
     queries_per_row, score
@@ -33,7 +34,7 @@ class MonitorSettings:
 
     model: str
     watch: tuple[str, ...]
-    radius: float
+    radius: float | None
     scale: tuple[float, ...]
     columns: tuple[str, ...]
     ball: str

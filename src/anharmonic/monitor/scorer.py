@@ -1,46 +1,54 @@
 """What is watched: functions from points to numbers, settled once on the reference.
 
-The ball is drawn once and kept. So a score is a function of the point alone, the same in any
-batch: while the stream's points follow the reference's law, so do its scores.
+The ball is drawn once and kept, and so are weights over the reference's rows. So a score is a
+function of the point alone, the same in any batch: while the stream's points follow the
+reference's law, so do its scores.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from anharmonic import balls, models
 from anharmonic._core.margins import by_class, labels_of, margins_of, of_classes, probabilities_of
 from anharmonic._core.protocols import Array, Ball, Floats, Model
-from anharmonic._core.randomness import generator
 from anharmonic._core.reductions import Reduction, chosen_reduction
-from anharmonic._core.streams import Stream
-from anharmonic.errors import OutputError, PointsError, SettingsError
-from anharmonic.measures.gamma.measure import check_room, gamma, gamma_once
+from anharmonic.errors import OutputError, SettingsError
+from anharmonic.measures.gamma.measure import check_room, gamma_once
+from anharmonic.measures.over_data.fitted import FittedWeights
 from anharmonic.measures.setup.batching import answers, caller_for
 from anharmonic.measures.setup.settling import Setup, settle
 from anharmonic.measures.setup.sphere import Sphere, rows_on_device
 from anharmonic.measures.stability import nstep_robustness
-from anharmonic.regions import Region
+from anharmonic.monitor.rows import unusable
+from anharmonic.regions import Region, unmoved
 from anharmonic.regions import points as as_points
 
-__all__ = ["STEPS", "Scorer", "Watch", "Watched", "chosen_watch", "fit_scorer"]
+__all__ = [
+    "DATA",
+    "STEPS",
+    "Scorer",
+    "Watch",
+    "Watched",
+    "chosen_watch",
+    "only_asks_rows",
+    "without_rounding",
+]
 
 Watched = str | Callable[[Array], ArrayLike]
 """One of `NAMES`, or a function from points to numbers."""
 Watch = Watched | Sequence[Watched] | Mapping[str, Watched]
 """One thing watched, several, or several by names of the user's own."""
-NAMES = ("gamma", "flip", "confidence", "margin")
+DATA = "gamma data"
+"""Gamma over the data: other rows, the reference's, take the place of a sphere."""
+NAMES = ("gamma", "flip", "confidence", "margin", DATA)
 STEPS = 25
 """Random steps that the flip chance is about, as in the paper's search."""
 ROUNDING = 1e-9
 """Of the model's output: a smaller gamma is rounding, and rounding drifts with its inputs."""
-PILOT_POINTS = 256
-"""Of the reference, for choosing radius, scale and ball."""
 
 
 @dataclass(frozen=True)
@@ -60,9 +68,11 @@ class Scorer:
     radius, units
         How far neighbours lie, in units (columns,) of the features.
     ball
-        The directions, drawn once.
+        The directions, drawn once; None where nothing moves, because rows alone are asked for.
     reduction, bounds, batch_size, output
         As in `gamma`.
+    over_data
+        Weights over the reference's rows, where "gamma data" is watched.
     """
 
     model: Model
@@ -71,50 +81,109 @@ class Scorer:
     still: bool
     radius: float
     units: tuple[float, ...]
-    ball: Ball
+    ball: Ball | None
     reduction: Reduction
     bounds: object = None
     batch_size: int | None = None
     output: object = None
+    over_data: FittedWeights | None = field(default=None, repr=False)
     _settled: list[Setup] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def region(self, points: object) -> Region:
         """Points with the reference's columns moving."""
+        if self.ball is None:
+            return unmoved(points)
         return as_points(points, self.columns if self.still else None)
+
+    @property
+    def verb(self) -> str:
+        """What is done along its columns, in a word for people."""
+        return "comparing" if self.ball is None else "moving"
+
+    @property
+    def complete(self) -> tuple[str, ...]:
+        """Columns in which every row must have a cell to be scored."""
+        if self.ball is None and self.over_data is not None:
+            return self.over_data.complete
+        return self.columns
+
+    def unusable(self, points: Array) -> NDArray[np.bool_]:
+        """Which rows (rows,) lack a cell in one of these columns."""
+        if self.ball is None and self.over_data is not None:
+            return self.over_data.lacking(unmoved(points))
+        return unusable(points, self.columns)
 
     def measure(self, watched: Watched, points: object) -> Floats:
         """Values (rows,) of one thing."""
-        if callable(watched):
-            values = np.asarray(watched(points), dtype=np.float64)
-            if values.ndim != 1:
-                raise OutputError(
-                    f"what is watched gave shape {values.shape}: one number per point"
-                )
-            return values
-        region = self.region(points)
+        return self.measure_all({"": watched}, points)[""]
+
+    def measure_all(self, watch: Mapping[str, Watched], points: object) -> dict[str, Floats]:
+        """Values (rows,) of everything watched."""
+        values, answered = self.measure_asking(watch, points)
+        if DATA in watch.values():
+            assert self.over_data is not None
+            answered = self.answers_at(self.region(points)) if answered is None else answered
+            scores = self.over_data.score(unmoved(points), answered)
+            scores = without_rounding(scores, answered)
+            values |= {name: scores for name, thing in watch.items() if thing == DATA}
+        return {name: values[name] for name in watch}
+
+    def measure_asking(
+        self, watch: Mapping[str, Watched], points: object
+    ) -> tuple[dict[str, Floats], Floats | None]:
+        """Values (rows,) of all but gamma over the data, and the model's answers at the rows,
+        (rows, columns), where one of them asked for these.
+        """
+        values: dict[str, Floats] = {}
+        answered: Floats | None = None
+        for name, watched in watch.items():
+            if callable(watched):
+                values[name] = _called(watched, points)
+            elif watched == "gamma":
+                values[name], outputs = self._gamma_with_outputs(self.region(points))
+                answered = outputs if self._gives_answers(watched) else answered
+            elif watched == "flip":
+                values[name] = self._flip(self.region(points))
+            elif watched != DATA:
+                answered = self.answers_at(self.region(points))
+                values[name] = self._certainty(answered, watched)
+        return values, answered
+
+    def _gives_answers(self, watched: Watched) -> bool:
+        """Whether measuring one thing also tells all of the model's answers at the rows."""
         if watched == "gamma":
-            return self.gamma_of(region)
-        if watched == "flip":
-            return self._flip(region)
-        return self._certainty(region, watched)
+            # Other reductions pick a column before anything is kept.
+            return callable(self.reduction) or self.reduction in ("norm", "angle")
+        return watched in ("confidence", "margin")
 
     def queries(self, watched: Watched) -> int:
         """What one row of one thing costs; a function of the user's counts nothing."""
         if callable(watched):
             return 0
-        return 1 + self.ball.count if watched in ("gamma", "flip") else 1
+        moved = 0 if self.ball is None else self.ball.count
+        return 1 + moved if watched in ("gamma", "flip") else 1
+
+    def queries_per_row(self, watch: Mapping[str, Watched]) -> int:
+        """What one row of everything costs: answers serve gamma over the data too."""
+        others = [thing for thing in watch.values() if thing != DATA]
+        asked = DATA not in watch.values() or any(map(self._gives_answers, others))
+        return sum(map(self.queries, others)) + (0 if asked else self.queries(DATA))
 
     def gamma_of(self, region: Region) -> Floats:
         """Gamma (rows,) on the ball that was drawn; what is rounding counts as 0."""
+        return self._gamma_with_outputs(region)[0]
+
+    def _gamma_with_outputs(self, region: Region) -> tuple[Floats, Floats]:
+        """The same, and the outputs (rows, columns) that the reduction keeps."""
+        assert self.ball is not None
         setup = self._setup_at(region)
         reduction = chosen_reduction(self.reduction, self.model.kind)
         sphere = Sphere.of(setup, self.ball, reduction)
         check_room(sphere)
         scores = gamma_once(sphere)
-        # Outputs (rows,) or (rows, columns): the size of a row is that of its largest column.
+        # Outputs (rows,) or (rows, columns).
         outputs = scores.outputs.reshape(len(scores), -1)
-        size = np.abs(outputs).max(axis=1)
-        return np.where(scores.values > ROUNDING * size, scores.values, 0.0)
+        return without_rounding(scores.values, outputs), outputs
 
     def _setup_at(self, region: Region) -> Setup:
         """The setup, settled with the first rows and moved to all later ones."""
@@ -133,6 +202,7 @@ class Scorer:
 
     def _flip(self, region: Region) -> Floats:
         """The chance (rows,) that `STEPS` random steps change the decision."""
+        assert self.ball is not None
         return nstep_robustness(
             self.model,
             region,
@@ -146,18 +216,21 @@ class Scorer:
             batch_size=self.batch_size,
         ).values
 
-    def _certainty(self, region: Region, watched: str) -> Floats:
-        """Margin or confidence (rows,) of the decision: one query per row."""
+    def answers_at(self, region: Region) -> Floats:
+        """The model's answers (rows, columns) at the rows themselves: one query per row."""
         caller, chunk = caller_for(self.model, region, self.batch_size)
         rows = np.arange(len(region))
         batches = [rows[start : start + chunk] for start in range(0, len(rows), chunk)]
         # A caller takes neighbours (rows, neighbours, features): here a row is its only one.
-        outputs = np.concatenate(
+        return np.concatenate(
             [
                 answers(caller, rows_on_device(caller, batch)[:, None, :], batch)[:, 0]
                 for batch in batches
             ]
         )
+
+    def _certainty(self, outputs: Floats, watched: str) -> Floats:
+        """Margin or confidence (rows,) of the decision."""
         by_classes = by_class(outputs, self.model.kind)
         labels = labels_of(by_classes)
         if watched == "margin":
@@ -165,67 +238,25 @@ class Scorer:
         return np.asarray(of_classes(probabilities_of(by_classes, self.model.kind), labels))
 
 
-def fit_scorer(
-    model: object,
-    reference: object,
-    *,
-    moving: Sequence[str | int] | None,
-    radius: float | Literal["auto"],
-    directions: int,
-    output: object,
-    reduction: Reduction | None,
-    scale: ArrayLike | Literal["auto"] | None,
-    bounds: object,
-    batch_size: int | None,
-    seed: int,
-) -> tuple[Scorer, int]:
-    """Units, radius and ball from the reference, and what it cost to find them."""
-    predictor = models.as_model(model, output=output)
-    if isinstance(reference, Region):
-        raise PointsError("give the reference's points themselves, and moving= for what may move")
-    region = as_points(reference, moving)
-    pilot = np.sort(generator(seed, Stream.SCORER_PILOT).permutation(len(region))[:PILOT_POINTS])
-    # gamma itself settles everything that is "auto"; its scores are not used.
-    scores = gamma(
-        predictor,
-        region.rows(pilot),
-        reference=region,
-        radius=radius,
-        directions=directions,
-        rotations=2,
-        reduction=reduction,
-        scale=scale,
-        bounds=bounds,
-        batch_size=batch_size,
-        seed=seed,
-    )
-    settings = scores.settings
-    scorer = Scorer(
-        model=predictor,
-        columns=tuple(settings.columns),
-        shape=region.shape,
-        still=bool(settings.still),
-        radius=settings.radius,
-        units=tuple(settings.scale),
-        ball=_draw_ball(settings.ball, settings.dimension, directions, seed),
-        reduction=reduction or settings.reduction or "norm",
-        bounds=bounds,
-        batch_size=batch_size,
-        output=output,
-    )
-    return scorer, scores.queries
+def _called(watched: Callable[[Array], ArrayLike], points: object) -> Floats:
+    """What a function of the user's gives, checked."""
+    values = np.asarray(watched(points), dtype=np.float64)
+    if values.ndim != 1:
+        raise OutputError(f"what is watched gave shape {values.shape}: one number per point")
+    return values
 
 
-def _draw_ball(name: str, dimension: int, directions: int, seed: int) -> Ball:
-    """As many turns of the ball as fit into `directions`, drawn once."""
-    plain = name.removeprefix("rotated ")
-    ball = balls.rotated(balls.named(plain, dimension, directions))
-    turns = max(1, directions // ball.count)
-    # Of a pair only the first is kept, and `balls.pairs` adds its reflection again.
-    step = 2 if ball.paired else 1
-    drawn = np.concatenate([ball.vectors(seed, turn=turn)[::step] for turn in range(turns)])
-    fixed = balls.fixed(drawn, f"{turns} × {name}")
-    return balls.pairs(fixed) if ball.paired else fixed
+def without_rounding(values: Floats, outputs: Floats) -> Floats:
+    """Gamma (rows,) with 0 where it is rounding of the outputs, (rows, columns)."""
+    # The size of a row is that of its largest column.
+    size = np.abs(outputs).max(axis=1)
+    return np.where(values > ROUNDING * size, values, 0.0)
+
+
+def only_asks_rows(watch: Mapping[str, Watched]) -> bool:
+    """Whether rows are asked for as they are: gamma over the data, and nothing that moves them."""
+    things = [thing for thing in watch.values() if not callable(thing)]
+    return DATA in things and not {"gamma", "flip"} & set(things)
 
 
 def chosen_watch(watch: Watch) -> dict[str, Watched]:

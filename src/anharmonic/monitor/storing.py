@@ -12,14 +12,20 @@ import numpy as np
 from anharmonic import balls, models
 from anharmonic._core.estimate import Estimate
 from anharmonic._core.files import whole_file
-from anharmonic._core.protocols import Array, Floats
+from anharmonic._core.protocols import Array, Ball, Floats
 from anharmonic.errors import InputError, SettingsError
 from anharmonic.monitor.bets import Bets
 from anharmonic.monitor.channels import Channels
 from anharmonic.monitor.dependence import dependence_of, why_no_promise
 from anharmonic.monitor.detector import Evidence
 from anharmonic.monitor.packing import FORMAT, own_detector, read, written
-from anharmonic.monitor.scorer import Scorer, Watch, Watched, chosen_watch
+from anharmonic.monitor.scorer import DATA, Scorer, Watch, Watched, chosen_watch
+from anharmonic.monitor.storing_data import (
+    check_refitted,
+    weights_arrays,
+    weights_facts,
+    weights_from,
+)
 
 if TYPE_CHECKING:
     from anharmonic.monitor.monitor import Monitor
@@ -46,18 +52,22 @@ def save(monitor: Monitor, path: str | os.PathLike[str], memory: int) -> Path:
             for part in BETS:
                 arrays[f"{number}.{direction}.{part}"] = getattr(bets, part)
     ball = scorer.ball
-    assert isinstance(ball, balls.Directions)
-    # Of a pair only the first: the other is its reflection.
-    arrays["ball"] = ball.vectors()[:: 2 if ball.paired else 1]
-    about = {"format": FORMAT, "memory": memory, **_settings(monitor, ball)}
+    if ball is not None:
+        assert isinstance(ball, balls.Directions)
+        # Of a pair only the first: the other is its reflection.
+        arrays["ball"] = ball.vectors()[:: 2 if ball.paired else 1]
+    about = {"format": FORMAT, "memory": memory, **_settings(monitor)}
+    if scorer.over_data is not None:
+        arrays |= weights_arrays(scorer.over_data)
+        about["over_data"] = weights_facts(scorer.over_data)
     with whole_file(path) as temporary:
         Path(temporary).write_bytes(written(arrays, about))
     return Path(path)
 
 
-def _settings(monitor: Monitor, ball: balls.Directions) -> dict[str, object]:
+def _settings(monitor: Monitor) -> dict[str, object]:
     """What `load` reads again; names are those of 0.1.0, which said sight for scorer."""
-    scorer = monitor.scorer
+    scorer, ball = monitor.scorer, monitor.scorer.ball
     return {
         "rate": monitor.rate,
         "seed": monitor.seed,
@@ -69,12 +79,12 @@ def _settings(monitor: Monitor, ball: balls.Directions) -> dict[str, object]:
         "watch": {
             name: None if callable(thing) else thing for name, thing in monitor.watch.items()
         },
-        "ball": {"name": ball.name, "paired": ball.paired},
+        "ball": None if ball is None else {"name": ball.name, "paired": ball.paired},
         "sight": {
             "columns": list(scorer.columns),
             "shape": list(scorer.shape),
             "still": scorer.still,
-            "radius": scorer.radius,
+            "radius": None if ball is None else scorer.radius,
             "units": list(scorer.units),
             "reduction": scorer.reduction,
             "bounds": None if scorer.bounds is None else np.asarray(scorer.bounds).tolist(),
@@ -119,8 +129,12 @@ def load(path: str | os.PathLike[str], model: object, watch: Watch | None) -> tu
         raise InputError(f"there is no file {file}: give what Monitor.save wrote")
     arrays, about = read(file, str(file))
     watched = _watched(about["watch"], watch)
+    scorer = _scorer(about, arrays, model)
+    if scorer.over_data is not None:
+        name = next(name for name, thing in watched.items() if thing == DATA)
+        check_refitted(scorer.over_data, arrays[f"reference.{name}"])
     parts: Parts = {
-        "scorer": _scorer(about, arrays, model),
+        "scorer": scorer,
         "watch": watched,
         "reference": {name: arrays[f"reference.{name}"] for name in watched},
         "channels": _channels(about["channels"], arrays),
@@ -177,19 +191,25 @@ def _watched(saved: Mapping[str, str | None], given: Watch | None) -> dict[str, 
 
 
 def _scorer(about: Mapping[str, Any], arrays: Mapping[str, Array], model: object) -> Scorer:
-    saved = about["sight"]
-    fixed = balls.fixed(arrays["ball"], about["ball"]["name"])
-    paired = about["ball"]["paired"]
+    saved, over_data = about["sight"], about.get("over_data")
     return Scorer(
         model=models.as_model(model, output=saved["output"]),
         columns=tuple(saved["columns"]),
         shape=tuple(saved["shape"]),
         still=saved["still"],
-        radius=saved["radius"],
+        radius=float("nan") if saved["radius"] is None else saved["radius"],
         units=tuple(saved["units"]),
-        ball=balls.pairs(fixed) if paired else fixed,
+        ball=None if about["ball"] is None else _ball(about["ball"], arrays["ball"]),
         reduction=saved["reduction"],
         bounds=saved["bounds"],
         batch_size=saved["batch_size"],
         output=saved["output"],
+        over_data=None if over_data is None else weights_from(over_data, arrays),
     )
+
+
+def _ball(saved: Mapping[str, Any], vectors: Floats) -> Ball:
+    if not saved["paired"]:
+        return balls.fixed(vectors, saved["name"])
+    # `pairs` adds its word to the name again.
+    return balls.pairs(balls.fixed(vectors, saved["name"].removesuffix(" pairs")))

@@ -107,6 +107,7 @@ def _facts(replay: Replay) -> list[tuple[str, str]]:
         )
     skipped = ", ".join(f"{count:,} {why}" for why, count in replay.skipped.items())
     averaged = ", ".join(f"{name}: {block:,}" for name, block in replay.blocks.items())
+    radius = replay.settings.radius
     return [
         *means,
         ("points scored", f"{replay.scored:,} of {len(replay):,}"),
@@ -114,7 +115,7 @@ def _facts(replay: Replay) -> list[tuple[str, str]]:
         ("reference", f"{replay.settings.reference:,} points"),
         ("false alarms allowed", f"1 per {replay.rate:,.0f} scored points, everything together"),
         ("scores averaged before each bet", averaged),
-        ("radius, in scaled units", f"{replay.settings.radius:.4g}"),
+        ("radius, in scaled units", "none" if radius is None else f"{radius:.4g}"),
         ("queries", f"{replay.queries:,} ({replay.settings.queries_per_row} per point)"),
     ]
 

@@ -9,14 +9,20 @@ from typing import Literal, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
+from anharmonic._core.protocols import Ball
 from anharmonic._core.randomness import generator
 from anharmonic._core.streams import TrainingStream
 from anharmonic.errors import SettingsError
 from anharmonic.measures.gamma.measure import gamma
+from anharmonic.measures.over_data.asking import names_rows, refuse_radius, weights_of_ball
+from anharmonic.measures.over_data.weights import Given, Weights
 from anharmonic.measures.setup.settling import SetupArguments, setup_arguments_in, takes_setup
-from anharmonic.regions import Region, as_region
+from anharmonic.regions import Region, as_region, unmoved
 
 __all__ = ["GammaScorer", "gamma_scorer", "steadiest_within_one_error"]
+
+COUNT = 200
+"""Points of a fold that spheres are put around, if not told."""
 
 
 @dataclass(frozen=True)
@@ -28,29 +34,49 @@ class GammaScorer:
     radius, output, scale, reference, seed, moving, bounds, batch_size
         As in `gamma`.
     count
-        How many points are measured.
+        How many points are measured; 200 if not told, and over the data all.
+    ball
+        As in `gamma`.
     """
 
     radius: float | Literal["auto"] = "auto"
     output: object = None
     scale: ArrayLike | Literal["auto"] | None = "auto"
     reference: object = None
-    count: int = 200
+    count: int | None = None
     seed: int = 0
     moving: Sequence[str | int] | None = None
     bounds: object = None
     batch_size: int | None = None
+    ball: str | Ball | Weights = "auto pairs"
+
+    def __post_init__(self) -> None:
+        # Now, and in words: a search takes an error while it scores for a missing number.
+        if self._over_data:
+            refuse_radius(setup_arguments_in(self))
+            if isinstance(weights_of_ball(self.ball), Given):
+                raise SettingsError(
+                    "a matrix of weights speaks of its own rows and every fold has others: name "
+                    'the weights, such as ball="data forest"'
+                )
+        if self.count is not None and self.count < 1:
+            raise SettingsError(f"count is at least 1, got {self.count}")
+
+    @property
+    def _over_data(self) -> bool:
+        return isinstance(self.ball, Weights) or names_rows(self.ball)
 
     def __call__(self, estimator: object, points: object, labels: object = None) -> float:
         """What scikit-learn calls a scorer with; labels are not looked at."""
-        sample = _sample(points, self.count, self.seed)
-        scores = gamma(estimator, sample, ball="auto pairs", **setup_arguments_in(self))
+        region = unmoved(points) if self._over_data else as_region(points)
+        count = self.count or (len(region) if self._over_data else COUNT)
+        sample = _sample(region, count, self.seed)
+        scores = gamma(estimator, sample, ball=self.ball, **setup_arguments_in(self))
         return -scores.mean
 
 
-def _sample(points: object, count: int, seed: int) -> Region:
+def _sample(region: Region, count: int, seed: int) -> Region:
     """A random sample of the rows of an array or a table, in their own order."""
-    region = as_region(points)
     if len(region) <= count:
         return region
     return region.rows(
@@ -61,18 +87,28 @@ def _sample(points: object, count: int, seed: int) -> Region:
 
 
 @takes_setup
-def gamma_scorer(*, count: int = 200, **setup: Unpack[SetupArguments]) -> GammaScorer:
+def gamma_scorer(
+    *,
+    count: int | None = None,
+    ball: str | Ball | Weights = "auto pairs",
+    **setup: Unpack[SetupArguments],
+) -> GammaScorer:
     """A scorer for `GridSearchCV`, `cross_validate` and the like, from `gamma`'s arguments.
 
     Parameters
     ----------
     count
-        How many points of a fold are measured, drawn by the `seed`: folds may be sorted.
+        How many points of a fold are measured, drawn by the `seed`: folds may be sorted. 200 if
+        not told, and over the data all of them.
+    ball
+        As in `gamma`. "data" takes the fold's other rows in place of a sphere, or those of
+        `reference`: tables may have categories and missing cells, a row costs one query, and
+        radius, scale and bounds mean nothing.
     radius, scale, reference, moving, bounds, output, batch_size, seed
         As in `gamma`. Give `reference`, the data the estimators train on, so that radius and
         scale are the same in every fold.
     """
-    return GammaScorer(count=count, **setup)
+    return GammaScorer(count=count, ball=ball, **setup)
 
 
 def steadiest_within_one_error(

@@ -13,7 +13,7 @@ from anharmonic._core.protocols import Model
 from anharmonic._core.reductions import Reduction
 from anharmonic.errors import SettingsError
 from anharmonic.measures.over_data.measure import Answered, score_answers
-from anharmonic.measures.over_data.weights import chosen_weights
+from anharmonic.measures.over_data.weights import Weights, chosen_weights
 from anharmonic.measures.setup.batching import answers, caller_for
 from anharmonic.measures.setup.scale import read_columns
 from anharmonic.measures.setup.settling import DEFAULTS, SetupArguments, name_of
@@ -25,11 +25,13 @@ from anharmonic.scores import Scores
 __all__ = [
     "BALL",
     "ask_rows",
-    "columns_that_count",
+    "compared_columns",
     "decided",
     "gamma_over_rows",
     "names_rows",
     "refuse_given",
+    "refuse_radius",
+    "weights_of_ball",
 ]
 
 BALL = "data"
@@ -44,11 +46,21 @@ def names_rows(ball: object) -> bool:
     return isinstance(ball, str) and ball.split(" ")[0] == BALL
 
 
-def refuse_given(why: str, **given: bool) -> None:
-    """Refuse arguments that mean nothing here, if any was given."""
+def refuse_given(why: str, *, beside: str = 'ball="data"', **given: bool) -> None:
+    """Refuse arguments that mean nothing `beside` another, if any was given."""
     named = [name for name, is_given in given.items() if is_given]
     if named:
-        raise SettingsError(f'{", ".join(named)} cannot be given with ball="data": {why}')
+        raise SettingsError(f"{', '.join(named)} cannot be given with {beside}: {why}")
+
+
+def refuse_radius(arguments: SetupArguments) -> None:
+    """Refuse what says how far rows are moved."""
+    refuse_given(
+        "rows are as far apart as they are",
+        radius=arguments["radius"] != "auto",
+        scale=not isinstance(arguments["scale"], str),
+        bounds=arguments["bounds"] is not None,
+    )
 
 
 def gamma_over_rows(
@@ -62,17 +74,12 @@ def gamma_over_rows(
 ) -> Scores:
     """Gamma over the data: the model is asked once per row; see `gamma` and `gamma_data`."""
     arguments = DEFAULTS | setup
-    refuse_given(
-        "rows are as far apart as they are",
-        radius=arguments["radius"] != "auto",
-        scale=not isinstance(arguments["scale"], str),
-        bounds=arguments["bounds"] is not None,
-    )
-    weights = chosen_weights(_named(ball))
+    refuse_radius(arguments)
+    weights = weights_of_ball(ball)
     adapted = decided(model, arguments["output"])
     region = unmoved(rows)
     batch_size = arguments["batch_size"]
-    columns = columns_that_count(adapted, region, arguments["moving"])
+    columns = compared_columns(adapted, region, arguments["moving"])
     asked = ask_rows(adapted, region, batch_size)
     reference = arguments["reference"]
     known = None if reference is None else ask_rows(adapted, unmoved(reference), batch_size)
@@ -92,7 +99,7 @@ def gamma_over_rows(
     )
 
 
-def columns_that_count(
+def compared_columns(
     model: Model, region: Region, moving: Sequence[str | int] | None
 ) -> list[str] | None:
     """The columns that make rows alike: those given, or those the model reads, where it knows."""
@@ -121,9 +128,11 @@ def decided(model: object, output: object) -> Model:
     return as_model(model, output="onehot")
 
 
-def _named(ball: object) -> object:
-    """The weights' name in that of a ball: "auto" where there is none."""
-    return (ball.removeprefix(BALL).strip() or "auto") if isinstance(ball, str) else ball
+def weights_of_ball(ball: object) -> Weights:
+    """The weights that a ball of rows names: "auto" where there is no name behind "data"."""
+    return chosen_weights(
+        (ball.removeprefix(BALL).strip() or "auto") if isinstance(ball, str) else ball
+    )
 
 
 def _facts(model: Model) -> Mapping[str, object]:

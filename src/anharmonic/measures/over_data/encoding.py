@@ -216,7 +216,7 @@ def _frequent(column: Column) -> Integers:
     counts = np.bincount(column.values[known].astype(np.int64), minlength=column.levels)
     # The most frequent first; of equally frequent ones the first by name.
     kept = np.argsort(-counts, kind="stable")[:MOST_LEVELS]
-    return kept[:1] if column.levels <= 2 else kept
+    return np.asarray(kept[:1] if column.levels <= 2 else kept)
 
 
 def _one_hot(column: Column, rule: Rule, missing: float) -> Floats:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from anharmonic._core.protocols import Floats, Integers, Kind
 from anharmonic._core.reductions import Reduction, chosen_reduction, picked
@@ -81,6 +82,25 @@ class FittedWeights:
     def reference_scores(self) -> Floats:
         """Of the reference rows themselves, (reference rows,): as `gamma_data` scores them."""
         return self._scores(self.encoded, self.answers)
+
+    @cached_property
+    def complete(self) -> tuple[str, ...]:
+        """The columns in which no reference row lacks a cell."""
+        return tuple(
+            column.name for column in self.encoded.columns if np.isfinite(column.values).all()
+        )
+
+    def lacking(self, region: Region) -> NDArray[np.bool_]:
+        """Which rows (rows,) lack a cell that no reference row lacks: nothing says whether the
+        model can answer them.
+        """
+        columns = encode_further(region, self.encoded).columns
+        cells = [column.values for column in columns if column.name in self.complete]
+        return (
+            np.asarray(~np.isfinite(np.stack(cells, axis=1)).all(axis=1))
+            if cells
+            else (np.zeros(len(region), dtype=bool))
+        )
 
     def _scores(self, encoded: Encoded, answers: Floats) -> Floats:
         centre = picked(self.reduction, answers, answers)

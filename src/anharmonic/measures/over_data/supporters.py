@@ -13,7 +13,7 @@ from scipy import sparse
 from anharmonic._core import tables
 from anharmonic._core.protocols import Floats, Integers
 from anharmonic.errors import SettingsError
-from anharmonic.measures.over_data.asking import ask_rows, columns_that_count, decided
+from anharmonic.measures.over_data.asking import ask_rows, compared_columns, decided
 from anharmonic.measures.over_data.encoding import encode
 from anharmonic.measures.over_data.fitting import forest_weights
 from anharmonic.measures.over_data.measure import arrange
@@ -163,7 +163,7 @@ def support(
         raise SettingsError(f"row {row} of {len(region):,} rows: give a number from 0 on")
     adapted = decided(model, arguments["output"])
     asked = ask_rows(adapted, region, arguments["batch_size"])
-    columns = columns_that_count(adapted, region, arguments["moving"])
+    columns = compared_columns(adapted, region, arguments["moving"])
     data, order = arrange(encode([region], columns), asked, asked, chosen, arguments["seed"])
     place = int(data.own[np.flatnonzero(order == row)[0]])
     matrix = _matrix(chosen, data)

@@ -16,8 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from anharmonic._core.arrays import to_numpy64
-from anharmonic._core.protocols import Floats
+from anharmonic._core.protocols import Array, Floats
 from anharmonic.monitor import Monitor
+from anharmonic.monitor.scorer import DATA
 from anharmonic.regions import as_region
 
 __all__ = ["Identity", "mark"]
@@ -49,7 +50,7 @@ NAMES = {
 
 def mark(monitor: Monitor, reference: object) -> bytes:
     """Sixteen bytes of reference, rate, watch, seed and segment; the format of 0.1.0."""
-    values = np.ascontiguousarray(to_numpy64(as_region(reference).values))
+    values = _values(monitor, reference)
     segment = monitor.segment if isinstance(monitor.segment, str | int) else None
     settings = repr((monitor.rate, list(monitor.watch), monitor.seed, segment, values.shape))
     return hashlib.blake2b(values.tobytes() + settings.encode(), digest_size=16).digest()
@@ -65,7 +66,7 @@ class Identity:
     @classmethod
     def of(cls, monitor: Monitor, reference: object) -> Identity:
         """The identity of a monitor that was fitted on `reference`."""
-        values = np.ascontiguousarray(to_numpy64(as_region(reference).values))
+        values = _values(monitor, reference)
         settings, scorer, segment = monitor.settings.plain(), monitor.scorer, monitor.segment
         plain = {
             "rate": monitor.rate,
@@ -77,7 +78,7 @@ class Identity:
             **{name: settings[name] for name in SETTINGS if name in settings},
             **{name: repr(getattr(scorer, name)) for name in ("output", "bounds")},
             "reduction": _name_of(scorer.reduction),
-            "scores": {name: _sample(each).tolist() for name, each in monitor.reference.items()},
+            "scores": _recognised_by(monitor),
         }
         # Through JSON, so that it compares equal to what a store gives back: tuples are lists.
         return cls.read(json.dumps(plain))
@@ -112,6 +113,30 @@ class Identity:
         ):
             changed = ["the model"]
         return list(dict.fromkeys(changed))
+
+
+def _values(monitor: Monitor, reference: object) -> Array:
+    """The reference's numbers: those that could move, or all that make rows alike."""
+    over_data = monitor.scorer.over_data
+    if over_data is not None:
+        return np.ascontiguousarray(over_data.encoded.words())
+    return np.ascontiguousarray(to_numpy64(as_region(reference).values))
+
+
+def _recognised_by(monitor: Monitor) -> dict[str, list[float]]:
+    """What the model does at the reference: its scores of each thing watched.
+
+    Of gamma over the data, the answers instead: a last digit of one answer can make a tree split
+    elsewhere, so that scores change where the model has not.
+    """
+    over_data = monitor.scorer.over_data
+    watch = monitor.watch if over_data is not None else {}
+    return {
+        name: _sample(
+            over_data.answers.ravel() if over_data is not None and watch[name] == DATA else scores
+        ).tolist()
+        for name, scores in monitor.reference.items()
+    }
 
 
 def _name_of(reduction: object) -> str:

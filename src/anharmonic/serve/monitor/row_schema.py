@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from anharmonic._core.protocols import Array
 from anharmonic.monitor.rows import Segmenting
-from anharmonic.regions import as_region
+from anharmonic.regions import unmoved
 from anharmonic.serve.http.problems import BadRequest
 from anharmonic.serve.monitor.records import Cell
 
@@ -48,7 +48,7 @@ class RowSchema:
     @classmethod
     def of(cls, reference: object, segment: Segmenting = None) -> RowSchema:
         """The schema of the reference's rows, of which one column may name segments."""
-        region = as_region(reference)
+        region = unmoved(reference)
         if not region.is_table:
             names = tuple(str(index) for index in range(int(np.prod(region.shape))))
             return cls(names, (True,) * len(names), region.shape)

@@ -90,7 +90,7 @@ class StoredMonitor:
         self._mark, self._identity = mark(monitor, reference), Identity.of(monitor, reference)
         self._initial_state = monitor.state()
         self._allowance = Allowance(monitor.score, monitor.seed)
-        self._moving_columns = _moving_columns(monitor, self.row_schema)
+        self._complete_columns = _complete_columns(monitor, self.row_schema)
         self._identity_stored = False
         self._load_state(fresh)
         if fresh:
@@ -163,9 +163,9 @@ class StoredMonitor:
         return scores
 
     def _lacks_number(self, event: Event) -> bool:
-        """Whether a number is missing that the model is moved along: there is no score then."""
+        """Whether a cell is missing that a score needs."""
         values = event.values
-        return None in values and any(values[column] is None for column in self._moving_columns)
+        return None in values and any(values[column] is None for column in self._complete_columns)
 
     def reset(self) -> None:
         """Clear alarms and evidence, and write that; what was observed stays."""
@@ -298,9 +298,9 @@ class StoredMonitor:
         )
 
 
-def _moving_columns(monitor: Monitor, row_schema: RowSchema) -> list[int]:
-    """Indices of the columns that the model is moved along."""
-    names = monitor.scorer.columns
+def _complete_columns(monitor: Monitor, row_schema: RowSchema) -> list[int]:
+    """Indices of the columns that a score needs: what moves, or what no reference row lacks."""
+    names = monitor.scorer.complete
     return [column for column, name in enumerate(row_schema.columns) if name in names]
 
 
