@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from anharmonic import workers
 from anharmonic._core.files import whole_file
@@ -47,7 +47,16 @@ def write(results: Results, path: Path) -> None:
         },
     }
     with whole_file(path) as temporary:
-        Path(temporary).write_text(json.dumps(plain))
+        Path(temporary).write_text(json.dumps(_rounded(plain)))
+
+
+def _rounded(value: Any) -> Any:
+    """The same with six digits, which is more than any split of the data is worth."""
+    if isinstance(value, dict):
+        return {key: _rounded(held) for key, held in value.items()}
+    if isinstance(value, list):
+        return [_rounded(held) for held in value]
+    return float(f"{value:.6g}") if isinstance(value, float) else value
 
 
 def _measured(asked: tuple[str, str, Path | None]) -> list[Measured] | list[RowResult]:
