@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,10 @@ HELD = 2**22
 """Distances or entries held at once."""
 TREE_DIMENSIONS = 10
 """Up to so many dimensions a k-d tree is faster than all distances."""
+MOST_ROWS = 50_000
+"""Rows among which neighbours are looked for, so that the cost per row stays the same."""
+EXACT_WORK = 2e11
+"""Multiplications (rows² · n) up to which the search is exact."""
 EQUAL = 1e-9
 """Distances that differ by less than this share are equal."""
 
@@ -88,12 +93,31 @@ def _candidates(data: Data, count: int) -> Integers:
     """The nearest other reference rows of each scored row, (rows, count)."""
     if len(data.own) == 0 or bool((data.own >= 0).all()):
         # Every scored row is a reference row: one search among these is enough.
-        return search_neighbours(data.features, count, "fast")[data.own]
+        return _in_parts(data.features, count)[data.own]
     return _among(data, count)
+
+
+def _in_parts(features: Floats, count: int) -> Integers:
+    """The nearest other rows in the same part of at most `MOST_ROWS` rows.
+
+    Rows stand in the order of a hash, so that a part is a random sample of them.
+    """
+    rows, dimension = features.shape
+    parts = -(-rows // MOST_ROWS)
+    edges = [rows * part // parts for part in range(parts + 1)]
+    # Approximate only where comparing everything would take longer than a few seconds.
+    search = "auto" if (rows / parts) ** 2 * dimension <= EXACT_WORK else "fast"
+    return np.concatenate(
+        [
+            start + search_neighbours(features[start:stop], count, search)
+            for start, stop in pairwise(edges)
+        ]
+    )
 
 
 def _among(data: Data, count: int) -> Integers:
     """The same where rows are scored that the reference does not have."""
+    data = replace(data, features=data.features[:MOST_ROWS])
     more = min(count + 1, len(data.features))
     if data.features.shape[1] <= TREE_DIMENSIONS:
         from scipy.spatial import KDTree

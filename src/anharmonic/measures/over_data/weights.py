@@ -53,7 +53,8 @@ class Neighbours:
     Parameters
     ----------
     count
-        How many. Rows that are equally far share what is left of the weight.
+        How many. Rows that are equally far share what is left of the weight. Beyond 50,000 rows
+        they are looked for in random parts of that size.
     """
 
     count: int = 10
