@@ -258,6 +258,18 @@ def test_suspects_without_labels_and_with_a_label_that_is_not_there():
     assert "no column lable" in told
 
 
+def test_support_names_rows_for_and_against():
+    words = ("support", *tree_on("train.csv"), "--row", "5", "--weights", "neighbours")
+    shown = run(*words)
+    assert "Row 5: the model says" in shown
+    found = json.loads(run(*words, "--json"))
+    assert found["queries"] == 120
+    assert sum(other["weight"] for other in found["supporters"]) == pytest.approx(1)
+    assert "give a number from 0 on" in run(
+        "support", *tree_on("train.csv"), "--row", "999", code=1
+    )
+
+
 def test_compare_ranks_the_overfit_model_last():
     words = ("tree=tree.joblib", "linear=linear.joblib", "--trust", "--ball", "data")
     # So few rows tell models apart by their probabilities, not yet by their decisions.

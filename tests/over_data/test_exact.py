@@ -203,6 +203,17 @@ def test_polars_and_pandas_agree():
     np.testing.assert_allclose(one.values, other.values, atol=1e-12)
 
 
+def test_times_in_other_units_are_the_same_times():
+    frame = table_of()
+    answers = np.where(frame["town"] == "Ulm", 1.0, 0.0)
+    other_units = frame.assign(since=frame["since"].astype("datetime64[ms]"))
+    one, other = (
+        ah.gamma_data(frame[:50], answers[:50], weights=Neighbours(5), reference=(held, answers))
+        for held in (frame, other_units)
+    )
+    np.testing.assert_array_equal(one.values, other.values)
+
+
 def test_no_row_is_weighed_for_itself_or_its_copies():
     rows = np.repeat(rows_of(30), 4, axis=0)
     answers = np.repeat(np.eye(30)[0] * 9.0, 4)  # row 0 and its copies alone answer 9

@@ -34,6 +34,10 @@ COMMANDS = {
         "anharmonic.cli.suspects:suspects_command",
         "Rows to look at first, wrong labels among them: where other rows contradict the model.",
     ),
+    "support": Entry(
+        "anharmonic.cli.support:support_command",
+        "Which rows hold the answer at one row up, which contradict it, and what they rest on.",
+    ),
     "compare": Entry(
         "anharmonic.cli.compare:compare_command",
         "Rank models by gamma on the same points, and say which differences are real.",

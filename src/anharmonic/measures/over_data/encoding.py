@@ -179,7 +179,9 @@ def _column(name: str, parts: Sequence[nw.Series]) -> Column | None:
         return Column(name, np.concatenate([_numbers(part) for part in parts]), 0)
     if kind.is_temporal() and kind != nw.Time:
         stamps = [times(part) for part in parts]
-        numbers = np.concatenate([stamped_numbers(part) for part in stamps])
+        # All in the unit of the first: tables may count in other ones.
+        alike = [part.astype(stamps[0].dtype) for part in stamps]
+        numbers = np.concatenate([stamped_numbers(part) for part in alike])
         return Column(name, numbers, 0, unit=str(stamps[0].dtype))
     texts = [
         None if cell is None or cell != cell else str(cell)
