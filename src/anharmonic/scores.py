@@ -294,12 +294,12 @@ class Scores:
         reach = self.half_widths(level)
         # The length of a vector of noise is never near 0, so the lower end starts below it.
         low = self.values if self._free_columns == 1 else np.fmin(self.values, self.lowered)
-        return np.maximum(low - reach, 0.0), np.minimum(self.values + reach, self._most)
+        return np.maximum(low - reach, 0.0), np.minimum(self.values + reach, self.most)
 
     @property
-    def _most(self) -> float:
+    def most(self) -> float:
         """The largest score there can be: shares and probabilities are bounded."""
-        if self.settings.kind not in ("onehot", "probability") or self.metric != "gamma":
+        if self.settings.kind not in ("onehot", "probability") or not self.about.bounded:
             return float("inf")
         largest = {"norm": float(np.sqrt(2)), "angle": float(np.pi)}
         return largest.get(str(self.settings.reduction), 1.0)

@@ -48,6 +48,8 @@ class Metric:
         What a table, a summary and a `repr` say beside the usual.
     columns
         Further named values for each point, made from scores.
+    bounded
+        Whether shares and probabilities bound the scores, as they bound deviations.
     skips_unknown
         Whether points without a value are never among the worst.
     ranks
@@ -69,6 +71,7 @@ class Metric:
     noise: Callable[[Scores], Floats] | None = None
     describe: Callable[[Scores], Description] | None = None
     columns: Mapping[str, Callable[[Scores], Any]] = field(default_factory=dict)
+    bounded: bool = False
     skips_unknown: bool = False
     ranks: bool = True
     best: str = "least fragile"

@@ -51,6 +51,7 @@ __all__ = ["GAMMA", "check_room", "gamma", "gamma_once"]
 GAMMA = register(
     Metric(
         "gamma",
+        bounded=True,
         best="most harmonic",
         reading=(
             "Gamma is how far a model's answer at a point is from the mean of its answers on a "

@@ -90,7 +90,7 @@ def _intervals(scores: Scores, level: float) -> tuple[Floats, Floats]:
     reach = half_widths(scores.errors, scores.column("freedom") + 1, level) + scores.rounding
     # The length of a vector of noise is never near 0, so the lower end starts below it.
     low = np.sqrt(np.maximum(scores.squared, 0.0))
-    return np.maximum(low - reach, 0.0), scores.values + reach
+    return np.maximum(low - reach, 0.0), np.minimum(scores.values + reach, scores.most)
 
 
 def _drawn(scores: Scores) -> Floats:
@@ -108,6 +108,7 @@ GAMMA_DATA = register(
         "gamma over data",
         settings=DataSettings,
         intervals=_intervals,
+        bounded=True,
         independent=_independent,
         noise=_drawn,
         columns={"others": _others},
