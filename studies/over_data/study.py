@@ -25,6 +25,8 @@ WANTED, BELOW_TRAIN_SCORE = 0.85, 0.03
 DEFAULT = ("forest, a third of the features", "larger")
 """What `compare(…, ball="data", reference=…)` does."""
 DRAWS = 2000
+KEPT = "docs/reproduce/results/over-data.json"
+"""What the published page was made from."""
 
 CLAIM = """No paper has it: the mean-value law on the rows themselves. A pilot saw it rank models by
 their true gap as well as the train score does, without labels."""
@@ -43,7 +45,8 @@ def over_data(data: Path, seed: int = 0, tell: Tell = silent) -> Page:
         _rows(results, "wrong", seed),
     )
     title = "Gamma over the data: overfitting, wrong labels and wrong answers"
-    return Page("gamma-over-data", title, CLAIM, sections, _verdict(results, chosen, seed), seed)
+    verdict = _verdict(results, chosen, seed)
+    return Page("gamma-over-data", title, CLAIM, sections, verdict, seed, needs=f"--data {KEPT}")
 
 
 def _candidates() -> list[tuple[str, str]]:
