@@ -19,6 +19,7 @@ EXPECTED = {
     r"^ › command (gamma table|clever table|search table|replay page|report)": (
         "“per point”, not “a point”"
     ),
+    r"^ › call plot distribution": "its words name the measure and its own fragile end",
     r"^ › command search › json": "the same facts in the settings of each search",
 }
 
