@@ -17,7 +17,7 @@ import numpy as np
 from anharmonic._core.protocols import Floats
 from anharmonic.errors import PointsError
 from anharmonic.measures.over_data.fitted import fit_weights
-from anharmonic.measures.over_data.measure import Answered
+from anharmonic.measures.over_data.recorded import Answered
 from anharmonic.monitor import Evidence
 from anharmonic.regions import unmoved
 

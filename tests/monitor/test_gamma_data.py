@@ -12,7 +12,7 @@ import anharmonic as ah
 from anharmonic.errors import PointsError, SettingsError
 from anharmonic.measures.over_data import Boosted, Neighbours
 from anharmonic.measures.over_data.fitted import fit_weights
-from anharmonic.measures.over_data.measure import Answered
+from anharmonic.measures.over_data.recorded import Answered
 from anharmonic.monitor.storing_data import check_refitted
 from anharmonic.regions import unmoved
 

@@ -12,7 +12,7 @@ from anharmonic.errors import SettingsError
 from anharmonic.measures.compare import GammaArguments
 from anharmonic.measures.gamma.measure import gamma
 from anharmonic.measures.over_data.asking import BALL, names_rows
-from anharmonic.measures.over_data.measure import GAMMA_DATA, DataSettings
+from anharmonic.measures.over_data.metric import GAMMA_DATA, DataSettings
 from anharmonic.measures.over_data.weights import Given, Weights, restored_weights
 from anharmonic.regions import Region, points, unmoved
 from anharmonic.scores import Scores

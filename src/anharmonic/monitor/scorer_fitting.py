@@ -18,7 +18,7 @@ from anharmonic.errors import PointsError
 from anharmonic.measures.gamma.measure import gamma
 from anharmonic.measures.over_data.asking import compared_columns, refuse_given
 from anharmonic.measures.over_data.fitted import fit_weights
-from anharmonic.measures.over_data.measure import Answered
+from anharmonic.measures.over_data.recorded import Answered
 from anharmonic.monitor.scorer import DATA, Scorer, Watched, only_asks_rows, without_rounding
 from anharmonic.regions import Region, unmoved
 from anharmonic.regions import points as as_points

@@ -19,7 +19,7 @@ from anharmonic._core.estimate import Estimate
 from anharmonic._core.files import write_text_whole
 from anharmonic._core.settings import DRAWN
 from anharmonic.errors import InputError, MissingExtra
-from anharmonic.measures.over_data.measure import DataSettings
+from anharmonic.measures.over_data.metric import DataSettings
 from anharmonic.measures.over_data.suspicion import SUSPICION
 from anharmonic.measures.remeasure import arguments_of
 from anharmonic.report.frontmatter import read_key, with_key

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from anharmonic._core.reductions import NAMES as REDUCTIONS
 from anharmonic._core.settings import Settings
-from anharmonic.measures.over_data.measure import DataSettings
+from anharmonic.measures.over_data.metric import DataSettings
 from anharmonic.measures.over_data.suspicion import SUSPICION
 from anharmonic.measures.over_data.weights import Given
 from anharmonic.measures.remeasure import ball_asked_for, ball_of

@@ -12,7 +12,8 @@ from anharmonic._core.progress import Progress
 from anharmonic._core.protocols import Model
 from anharmonic._core.reductions import Reduction
 from anharmonic.errors import SettingsError
-from anharmonic.measures.over_data.measure import Answered, score_answers
+from anharmonic.measures.over_data.measure import score_answers
+from anharmonic.measures.over_data.recorded import Answered
 from anharmonic.measures.over_data.weights import Weights, chosen_weights
 from anharmonic.measures.setup.batching import answers, caller_for
 from anharmonic.measures.setup.scale import read_columns

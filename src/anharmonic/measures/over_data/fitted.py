@@ -18,13 +18,15 @@ from numpy.typing import NDArray
 from anharmonic._core.protocols import Floats, Integers, Kind
 from anharmonic._core.reductions import Reduction, chosen_reduction, picked
 from anharmonic.errors import OutputError, SettingsError
+from anharmonic.measures.over_data.arranging import check_distinct
 from anharmonic.measures.over_data.distinct import cut_groups, distinct_rows, mean_answers, row_keys
 from anharmonic.measures.over_data.encoding import Encoded, encode
 from anharmonic.measures.over_data.encoding_further import encode_further
 from anharmonic.measures.over_data.fitting import Fits, fit_boosted, fit_forest
 from anharmonic.measures.over_data.leaving_out import scores_of
-from anharmonic.measures.over_data.measure import Answered, check_distinct, check_kind
+from anharmonic.measures.over_data.measure import check_kind
 from anharmonic.measures.over_data.nearest import neighbour_parts
+from anharmonic.measures.over_data.recorded import Answered
 from anharmonic.measures.over_data.smoothing import Data
 from anharmonic.measures.over_data.weights import (
     Boosted,

@@ -13,10 +13,10 @@ from scipy import sparse
 from anharmonic._core import tables
 from anharmonic._core.protocols import Floats, Integers
 from anharmonic.errors import SettingsError
+from anharmonic.measures.over_data.arranging import arrange
 from anharmonic.measures.over_data.asking import ask_rows, compared_columns, decided
 from anharmonic.measures.over_data.encoding import encode
 from anharmonic.measures.over_data.fitting import forest_weights
-from anharmonic.measures.over_data.measure import arrange
 from anharmonic.measures.over_data.nearest import neighbour_weights
 from anharmonic.measures.over_data.smoothing import Data
 from anharmonic.measures.over_data.weights import Forest, Neighbours, chosen_weights

@@ -14,7 +14,7 @@ from anharmonic._core.protocols import Floats, Integers
 from anharmonic._core.statistics import half_widths
 from anharmonic.errors import InputError, OutputError, listed
 from anharmonic.measures.over_data.asking import decided, gamma_over_rows
-from anharmonic.measures.over_data.measure import DataSettings
+from anharmonic.measures.over_data.metric import DataSettings
 from anharmonic.measures.setup.settling import SetupArguments, takes_setup
 from anharmonic.scores import Scores
 
