@@ -11,6 +11,7 @@ __all__ = [
     "OverfittingStream",
     "PaperStream",
     "SpadeStream",
+    "TablesStream",
 ]
 
 
@@ -72,3 +73,13 @@ class OverDataStream(IntEnum):
     MEASURED_POINTS = 93
     FOLDS = 94
     SET_BOOTSTRAP = 95
+
+
+@unique
+class TablesStream(IntEnum):
+    """What the study of mixed tables draws."""
+
+    SPLIT = 101
+    MEASURED_POINTS = 102
+    SET_BOOTSTRAP = 103
+    REMEASURED = 104

@@ -27,7 +27,6 @@ def total(x):
 @pytest.mark.parametrize(
     ("points", "message"),
     [
-        (np.where(np.arange(120).reshape(40, 3) == 7, np.nan, POINTS), "rows 2: drop or fill"),
         (np.where(np.arange(120).reshape(40, 3) > 90, np.inf, POINTS), r"10 in all\)"),
         (np.empty((0, 3)), "at least one row"),
         (np.empty((4, 0)), "no column can move"),
@@ -35,13 +34,20 @@ def total(x):
         (np.ones((5, 2)), "every column is constant"),
         (POINTS[:1], "one point"),
         ([["a", "b"]], "DataFrame"),
-        (pd.DataFrame({"colour": ["red", "blue"]}), "no column is numeric"),
+        (pd.DataFrame({"colour": ["red", "red"]}), "no column can move"),
         (np.repeat(POINTS[:2], 5, axis=0)[:5], "constant"),
     ],
 )
 def test_points_that_cannot_be_measured(points, message):
     with pytest.raises(PointsError, match=message):
         ah.gamma(total, points)
+
+
+def test_a_missing_cell_that_the_model_cannot_take_is_named():
+    holes = np.where(np.arange(120).reshape(40, 3) == 7, np.nan, POINTS)
+    with pytest.raises(OutputError, match="near rows 2.*missing in 1.*fill them") as problem:
+        ah.gamma(total, holes)
+    assert 2 in problem.value.rows
 
 
 def test_duplicates_leave_no_distance():

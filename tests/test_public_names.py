@@ -54,7 +54,8 @@ NAMES = {
     "workers",
 }
 SHARED = [
-    *("radius", "scale", "reference", "moving", "bounds", "output", "batch_size", "seed"),
+    *("radius", "scale", "reference", "moving", "kinds", "bounds", "output"),
+    *("batch_size", "seed"),
 ]
 PARAMETERS = [
     *("model", "points", "ball", "directions", "rotations", "reduction", "budget", "tolerance"),

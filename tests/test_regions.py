@@ -39,7 +39,7 @@ TABLES = {
 
 
 @pytest.mark.parametrize("library", TABLES)
-def test_numbers_move_and_the_rest_stays(library):
+def test_columns_move_by_their_kinds_and_names_stay(library):
     table = TABLES[library]
     seen = []
 
@@ -51,8 +51,9 @@ def test_numbers_move_and_the_rest_stays(library):
         return np.asarray(frame["age"], dtype=float) / 100
 
     scores = ah.gamma(model, table, batch_size=10**5)
-    assert list(scores.settings.columns) == ["age", "income"]
-    assert list(scores.settings.still) == ["name", "city", "member"]
+    assert list(scores.settings.columns) == ["age", "city", "income", "member"]
+    assert list(scores.settings.kinds) == ["whole", "category", "number", "flag"]
+    assert list(scores.settings.still) == ["name"]
     assert len(scores) == 50
     frame = seen[-1].to_pandas() if library == "pyarrow" else seen[-1]
     each = 1 + 4 * scores.settings.directions
@@ -74,8 +75,8 @@ def test_only_named_columns_move():
     scores = ah.gamma(lambda frame: frame["age"].to_numpy() * 1.0, region)
     assert scores.values.max() == 0
     assert "age" in scores.settings.still
-    with pytest.raises(SettingsError, match="city"):
-        points(people(), moving=["city"])
+    with pytest.raises(SettingsError, match="cannot move town: the columns are"):
+        points(people(), moving=["town"])
 
 
 def test_constant_columns_are_held_still():

@@ -153,10 +153,13 @@ class MeasurementStopped(ModelError, RuntimeError):
         return ": ".join(self.args)
 
     @classmethod
-    def because(cls, problem: BaseException, rows: Sequence[int] = ()) -> MeasurementStopped:
-        """The model's own exception, in words, and the rows of the call it was raised in."""
+    def because(
+        cls, problem: BaseException, rows: Sequence[int] = (), hint: str = ""
+    ) -> MeasurementStopped:
+        """The model's own exception, in words, the rows of the call it was raised in, a hint."""
         where = f" (in a call about rows {listed(rows, 10)})" if len(rows) else ""
-        return cls(f"the model raised {type(problem).__name__}: {problem}{where}")
+        more = f". {hint}" if hint else ""
+        return cls(f"the model raised {type(problem).__name__}: {problem}{where}{more}")
 
 
 def first_line(problem: BaseException) -> str:

@@ -20,6 +20,7 @@ from anharmonic._core.columns import remark, told, words_for
 from anharmonic._core.estimate import Estimate
 from anharmonic._core.metrics import Description, Metric, metric_of
 from anharmonic._core.protocols import Floats, Integers
+from anharmonic._core.reading import MovedColumn, moved_columns, spread_of
 from anharmonic._core.settings import Settings
 from anharmonic._core.statistics import Moments, half_widths, stratified_error
 from anharmonic._core.uncertainty import (
@@ -227,6 +228,8 @@ class Scores:
         models that bend smoothly.
         """
         settings = self.settings
+        if settings.complete:
+            return np.zeros(len(self))
         kind, directions = settings.kind, settings.directions or 1
         largest = self.column("largest")
         changes = np.where(largest > self.rounding, largest, 0.0)
@@ -263,6 +266,8 @@ class Scores:
         A tolerance stops a point when its interval is narrow, so then each of its looks gets
         its share of the chance to be wrong, and the interval holds whenever it stopped.
         """
+        if self.settings.complete:
+            return np.where(self.turns > 0, self.rounding, np.inf)
         looks = LOOKS if self.settings.tolerance else 1
         return half_widths_of_points(self.full_errors, self.turns, level, looks) + self.rounding
 
@@ -275,6 +280,25 @@ class Scores:
         mean = Moments.of(known)
         value = float(np.sqrt(max(float(mean.mean), 0.0)))
         return Estimate(value, float(mean.error) / (2 * value) if value else float("nan"))
+
+    @property
+    def relative(self) -> Estimate:
+        """The mean in units of the outputs' spread over the points: what share of it a score is."""
+        spread = spread_of(self.outputs)
+        known = spread > 0
+        return Estimate(
+            self.mean / spread if known else float("nan"),
+            self.error / spread if known else float("nan"),
+        )
+
+    def along(self) -> list[MovedColumn]:
+        """How far answers move with each column of a table, the one with most weight first.
+
+        Columns of numbers alone move together, and are not told apart.
+        """
+        settings = self.settings
+        asked = self.turns * max(1, settings.directions)
+        return moved_columns(self.columns, asked, settings.columns, settings.kinds)
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """Interval for the region's mean."""
@@ -350,6 +374,7 @@ class Scores:
             "interval95": [low, high],
             "noise_floor": self.floor,
             "rms": list(self.rms),
+            "relative": list(self.relative),
             "queries": self.queries,
             "settings": self.settings.plain(),
             **self._description.facts,
@@ -381,6 +406,8 @@ class Scores:
             "points": f"{len(self):,}",
             "queries": f"{self.queries:,}",
             "noise alone": f"{self.floor:.2g}",
+            "of the outputs' spread": self.relative,
+            **self._along_in_words(),
             # Where nothing moves there is no radius to speak of.
             **{
                 word: facts.get(name, "–")
@@ -390,6 +417,11 @@ class Scores:
             **told(settings),
         }
         return tables.facts(cells)
+
+    def _along_in_words(self) -> dict[str, str]:
+        """The columns that answers move with most, of a table of other than numbers."""
+        most = [f"{moved.name} ({moved.change})" for moved in self.along()[:3]]
+        return {"moves most with": ", ".join(most)} if most else {}
 
     def to_arrow(self) -> Any:
         """The points as a pyarrow Table, settings in its metadata."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from studies.overfitting.sets import Task
 
-__all__ = ["CAPACITIES", "FAMILIES", "built", "parameters"]
+__all__ = ["CAPACITIES", "FAMILIES", "built", "estimator", "parameters"]
 
 DEPTHS = (1, 2, 4, 8, None)
 NEIGHBOURS = (40, 20, 10, 4, 1)
@@ -23,14 +23,14 @@ def built(family: str, capacity: int, task: Task, features: int, seed: int) -> A
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    bare = _estimator(family, capacity, task == "classification", features, seed)
+    bare = estimator(family, capacity, task == "classification", features, seed)
     model = make_pipeline(StandardScaler(), bare)
     if task == "classification":
         return model
     return TransformedTargetRegressor(model, transformer=StandardScaler())
 
 
-def _estimator(family: str, capacity: int, classes: bool, features: int, seed: int) -> Any:
+def estimator(family: str, capacity: int, classes: bool, features: int, seed: int) -> Any:
     from sklearn import ensemble, neighbors, neural_network, svm, tree
 
     if family == "tree":

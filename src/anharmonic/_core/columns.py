@@ -9,7 +9,7 @@ from typing import Final, Protocol
 
 from anharmonic.errors import listed
 
-__all__ = ["is_id", "is_index", "remark", "repeated", "shown", "told", "words_for"]
+__all__ = ["is_id", "is_index", "remark", "repeated", "shown", "titled", "told", "words_for"]
 
 INDEX: Final = re.compile(r"(Unnamed: \d+|__index_level_\d+__)?")
 """What pandas calls an index that became a column; in CSV it has no name at all."""
@@ -107,6 +107,22 @@ def remark(settings: Moved, always: bool = False) -> str:
         return line
     every = any(names.startswith("all ") for names in facts.values())
     return "" if not line or every else f"; {line}"
+
+
+def titled(name: str) -> str:
+    """A column's name; the columns of an array have only numbers.
+
+    Parameters
+    ----------
+    name
+        The column's name, or its number as text.
+
+    Examples
+    --------
+    >>> titled("3"), titled("age")
+    ('feature 3', 'age')
+    """
+    return f"feature {name}" if name.isdigit() else name
 
 
 def shown(names: Sequence[object]) -> str:

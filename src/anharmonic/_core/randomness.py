@@ -106,11 +106,13 @@ def normals(draw: Draw, indices: Array, dimension: int) -> Array:
     return xp.astype(both[..., :dimension], draw.like.dtype)
 
 
-def uniforms(draw: Draw, indices: Array, dimension: int) -> Array:
+def uniforms(
+    draw: Draw, indices: Array, dimension: int, stream: RowStream = RowStream.UNIFORM
+) -> Array:
     """Strictly between 0 and 1, one vector for each row and index: (rows, indices, dimension)."""
     xp = array_namespace(draw.like)
     positions = indices[:, None] * dimension + _range(dimension, draw)[None, :]
-    return xp.astype(_uniform(_words(draw, RowStream.UNIFORM, positions), draw), draw.like.dtype)
+    return xp.astype(_uniform(_words(draw, stream, positions), draw), draw.like.dtype)
 
 
 def signs(draw: Draw, indices: Array, dimension: int) -> Array:

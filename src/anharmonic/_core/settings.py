@@ -20,12 +20,13 @@ from anharmonic.errors import SettingsError
 __all__ = ["COMPARABLE", "DRAWN", "RESUMABLE", "Settings"]
 
 Other = TypeVar("Other", bound="Settings")
-COMPARABLE = ("kind", "reduction", "radius", "scale", "columns", "bounds")
+COMPARABLE = ("kind", "reduction", "radius", "scale", "columns", "bounds", "kinds", "law")
 """What must agree where two means are compared."""
 DRAWN = ("ball", "directions", "rotations", "seed")
 """How the directions were drawn."""
 RESUMABLE = (
     *("points", "kind", "reduction", "dimension", "radius", "scale", "columns", "bounds"),
+    *("kinds", "law"),
     *DRAWN,
 )
 """What must agree where an unfinished run is gone on with."""
@@ -48,6 +49,10 @@ class Settings:
         How far in scaled units, the distance that was taken from, a unit for each column that
         moved, the columns that moved and those that were held (where nothing moves: those that
         rows are compared by and those left out), and the bounds.
+    kinds, shares, law, complete
+        Of rows that are not all numbers: what each column that moved is, its share of the squared
+        distance, a short text that is the same for the same reference, and whether every
+        neighbour there is was asked for.
     ball, directions, paired, rotation, rotations, seed
         The directions, and how they were drawn.
     budget, tolerance
@@ -89,6 +94,10 @@ class Settings:
     columns: tuple[str, ...] = ()
     still: tuple[str, ...] = ()
     bounds: tuple[tuple[float, ...], tuple[float, ...]] | None = None
+    kinds: tuple[str, ...] = ()
+    shares: tuple[float, ...] = ()
+    law: str | None = None
+    complete: bool = False
     ball: str = ""
     directions: int = 0
     paired: bool = False

@@ -22,6 +22,7 @@ class RowStream(IntEnum):
     PHASE = 4
     INTEGER = 5
     UNIFORM = 7
+    TABLE = 8
 
 
 @unique
@@ -55,6 +56,9 @@ class Stream(IntEnum):
     HALF_SAMPLES = 79
     FITTED_ROWS = 80
     TREE_SEEDS = 81
+    TABLE_ROWS = 82
+    TABLE_CALIBRATION = 83
+    TEXT_EDIT = 84
 
 
 @unique

@@ -87,7 +87,7 @@ def compare_command(
                 page,
                 compared,
                 points=where,
-                contributions=explain_worst(loaded, where, compared),
+                contributions=explain_worst(loaded, where, compared, points.reference_table()),
                 command=command_line(),
             )
         show_comparison(compared, as_json)

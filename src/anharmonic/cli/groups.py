@@ -48,6 +48,13 @@ Command = TypeVar("Command", bound=Callable[..., None])
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 Out = Annotated[Path | None, typer.Option(help="Write the scores here, as Parquet.")]
 Reduction = Annotated[str | None, typer.Option(help="norm, predicted, angle, or a column.")]
+ColumnKind = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="COLUMN=KIND where a column's type misleads, as often as needed: number, bounded, "
+        "share, whole, ordered, date, category, flag, spiked, one-hot or text."
+    ),
+]
 Seed = Annotated[int, typer.Option(help="Of all that is random: the same gives the same numbers.")]
 MODEL = "A file (.onnx, .skops, .joblib …), module:function, models:/… or a v2 server's URL."
 
@@ -197,10 +204,16 @@ class PointOptions(TableOptions):
     moving: Annotated[
         str | None,
         typer.Option(
-            help="Columns that may move; if not told, the numeric ones that the model reads. "
+            help="Columns that may move; if not told, those that the model reads. "
             "Over data: those that rows are compared by."
         ),
     ] = None
+    column_kind: ColumnKind = None
+
+    @property
+    def kinds(self) -> dict[str, str] | None:
+        """What columns are, if that was said."""
+        return parsing.column_kinds(self.column_kind)
 
     @property
     def moves(self) -> list[str] | None:
@@ -211,7 +224,7 @@ class PointOptions(TableOptions):
         """The rows as a region in which some columns move."""
         from anharmonic.regions import points
 
-        return points(self.table(self.reference), moving=self.moves)
+        return points(self.table(self.reference), moving=self.moves, kinds=self.kinds)
 
     def rows(self) -> Region:
         """The rows as they are, of which nothing moves: any columns, and missing cells too."""
@@ -345,16 +358,16 @@ class WatchOptions:
     )
     moving: Annotated[
         str | None,
-        typer.Option(
-            help="Columns that may move; if not told, the numeric ones that the model reads."
-        ),
+        typer.Option(help="Columns that may move; if not told, those that the model reads."),
     ] = None
+    column_kind: ColumnKind = None
     seed: Seed = 0
 
     def arguments(self) -> parsing.Arguments:
         """What was said, as arguments of a `Monitor`."""
         return {
             "moving": parsing.split(self.moving),
+            "kinds": parsing.column_kinds(self.column_kind),
             "radius": parsing.radius_value(self.radius),
             "false_alarms": self.false_alarms,
             "segment": parsing.number(self.segment),

@@ -158,6 +158,15 @@ def split(names: str | None) -> list[str] | None:
     return None if names is None else [name.strip() for name in names.split(",")]
 
 
+def column_kinds(given: Sequence[str] | None) -> dict[str, str] | None:
+    """Kinds by column, from COLUMN=KIND.
+
+    >>> column_kinds(["postcode=category", "rooms=whole"])
+    {'postcode': 'category', 'rooms': 'whole'}
+    """
+    return dict(map(name_and_value, given)) if given else None
+
+
 def name_and_value(text: str) -> tuple[str, str]:
     """The two sides of NAME=VALUE."""
     name, separator, value = text.partition("=")

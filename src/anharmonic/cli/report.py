@@ -103,7 +103,7 @@ def report_command(
             compared,
             points=where,
             sweep=swept,
-            contributions=explain_worst(loaded, where, compared),
+            contributions=explain_worst(loaded, where, compared, shared["reference"]),
             title=title,
             command=command_line(),
         )

@@ -18,7 +18,7 @@ MOST_FEATURES = 1000
 
 
 def explain_worst(
-    models: dict[str, Model], region: Region, compared: Comparison
+    models: dict[str, Model], region: Region, compared: Comparison, reference: object = None
 ) -> dict[str, Contributions]:
     """What is behind the worst points of every model, where that can be said at little cost."""
     from anharmonic._core.reductions import is_additive
@@ -29,6 +29,6 @@ def explain_worst(
     if not first.moves or first.dimension > MOST_FEATURES or not is_additive(first.reduction):
         return {}
     return {
-        name: worst_contributions(model, region, compared.scores[name], WORST)
+        name: worst_contributions(model, region, compared.scores[name], WORST, reference=reference)
         for name, model in models.items()
     }

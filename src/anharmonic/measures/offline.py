@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -25,9 +26,11 @@ from anharmonic._core.protocols import Array, Floats
 from anharmonic._core.reductions import Reduction
 from anharmonic.errors import InputError, OutputError
 from anharmonic.measures.gamma.measure import gamma
-from anharmonic.measures.setup.settling import SetupArguments, takes_arguments_of
+from anharmonic.measures.setup.scale import with_neighbourhood
+from anharmonic.measures.setup.settling import SetupArguments, settle_points, takes_arguments_of
 from anharmonic.models import Predictor, as_model
 from anharmonic.regions import as_region, points
+from anharmonic.regions.tables.storing import law_as_text, law_from_text
 from anharmonic.scores import Scores
 
 if TYPE_CHECKING:
@@ -127,20 +130,27 @@ def plan(
     directions, rotations, radius, scale, reference, moving, bounds, seed
         As in `gamma`.
     """
-    region = as_region(data, setup.pop("moving", None))
     fixed = "auto pairs" if ball == "auto" else ball
     with whole_file(path) as temporary, _Writer(temporary) as writer:
+        region = as_region(data, setup.pop("moving", None))
+        model = Predictor(_Recorder(writer.write, region.names), name="planned")
+        settled = settle_points([model], region, setup)
+        law = settled.region.neighbourhood
+        shared: SetupArguments = {"seed": setup.get("seed", 0), "radius": settled.radius}
+        if law is None:
+            shared |= {"scale": settled.units, "bounds": setup.get("bounds")}
         scores = gamma(
-            Predictor(_Recorder(writer.write, region.names), name="planned"),
-            region,
+            model,
+            settled.region,
             ball=fixed,
             directions=directions,
             rotations=rotations,
             noise="ignore",
-            **setup,
+            **shared,
         )
         about = scores.settings.chosen(ARGUMENTS)
-        writer.describe(about | {"ball": fixed, "points": len(region), "queries": scores.queries})
+        about |= {"ball": fixed, "points": len(region), "queries": scores.queries}
+        writer.describe(about | ({} if law is None else {"law": law_as_text(law)}))
     return Path(path)
 
 
@@ -184,9 +194,14 @@ def collect(
         Predictor(_Reader(outputs), name=Path(queries).name, classes=classes, kind="value"),
         output="onehot" if classes and output is None else output,
     )
+    region = points(centres, moving=about["columns"])
+    if "law" in about:
+        region = with_neighbourhood(region, law_from_text(about["law"]))
+    else:
+        region = replace(region, plain=True)
     return gamma(
         model,
-        points(centres, moving=about["columns"]),
+        region,
         radius=about["radius"],
         scale=about["scale"],
         ball=about["ball"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Unpack, cast
 
 from anharmonic._core.checkpoints import PathLike
@@ -58,6 +59,8 @@ def ball_of(settings: Settings) -> str | Weights:
     """The ball to ask for: by its name, or weights of other rows with their own settings."""
     if isinstance(settings, DataSettings):
         return restored_weights(settings.weights, dict(settings.weights_options))
+    if settings.kinds:
+        return "auto pairs" if settings.paired else "auto singles"
     return ball_asked_for(settings.ball or "auto pairs")
 
 
@@ -100,10 +103,23 @@ def measured_like(
         region = unmoved(data)
         others["ball"] = _same_weights(settings, ball)
     else:
-        region = data if isinstance(data, Region) else points(data, moving=settings.columns or None)
+        region = data if isinstance(data, Region) else _same_columns(settings, data)
         others.setdefault("ball", ball_of(settings))
     arguments = cast(MeasureArguments, {**_repeated(settings), **others})
     return gamma(model, region, **arguments)
+
+
+def _same_columns(settings: Settings, data: object) -> Region:
+    """The data with the baseline's columns moving, each as the kind that it was there."""
+    region = points(data, moving=settings.columns or None)
+    if not settings.kinds:
+        return replace(region, plain=True)
+    if "own" in settings.kinds:
+        raise SettingsError(
+            "the baseline moved a column by a function, which is not in its settings: measure "
+            "with gamma(…, kinds=…) instead"
+        )
+    return replace(region, told=dict(zip(settings.columns, settings.kinds, strict=True)))
 
 
 def require_same_measure(baseline: Scores, ball: object) -> None:
@@ -126,6 +142,9 @@ def require_same_measure(baseline: Scores, ball: object) -> None:
 def _repeated(settings: Settings) -> dict[str, object]:
     """All that is the same for another model, but the ball."""
     facts = settings.chosen(REPEATED)
+    if settings.kinds:
+        # Units of a table come from its reference, and its ball is chosen for it.
+        facts.pop("scale", None)
     # Rows are compared by the same columns, whatever another model may read.
     return facts if settings.moves else {**facts, "moving": list(settings.columns)}
 

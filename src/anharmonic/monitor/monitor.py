@@ -36,6 +36,7 @@ from anharmonic.monitor.rows import (
 from anharmonic.monitor.scorer import Scorer, Watch, Watched, chosen_watch
 from anharmonic.monitor.scorer_fitting import DIRECTIONS, fit_scorer, measure_reference
 from anharmonic.monitor.windows import WindowArguments, Windows, windows_of
+from anharmonic.regions.tables import Kinds
 
 __all__ = ["Monitor"]
 
@@ -51,7 +52,7 @@ class Monitor(EvidenceTracker):
         Points from a quiet time, in their own order if they have one. Not those that the model
         was trained on: it is surer of these, so that all traffic looks like a change. Both names
         say the same.
-    radius, moving, output, reduction, scale, bounds, batch_size, seed
+    radius, moving, kinds, output, reduction, scale, bounds, batch_size, seed
         As in `gamma`; for "gamma data", `moving` names the columns that make rows alike.
     false_alarms
         How many are allowed, among scored points: "1 per 100000" means that
@@ -120,6 +121,7 @@ class Monitor(EvidenceTracker):
         detector: Literal["evidence"] | DetectorFactory = "evidence",
         directions: int = DIRECTIONS,
         moving: Sequence[str | int] | None = None,
+        kinds: Kinds | None = None,
         output: object = None,
         reduction: Reduction | None = None,
         scale: ArrayLike | Literal["auto"] | None = "auto",
@@ -136,6 +138,7 @@ class Monitor(EvidenceTracker):
             reference,
             watched,
             moving=moving,
+            kinds=kinds,
             radius=radius,
             directions=directions,
             output=output,

@@ -20,12 +20,14 @@ from anharmonic.errors import OutputError, SettingsError
 from anharmonic.measures.gamma.measure import check_room, gamma_once
 from anharmonic.measures.over_data.fitted import FittedWeights
 from anharmonic.measures.setup.batching import answers, caller_for
+from anharmonic.measures.setup.scale import with_neighbourhood
 from anharmonic.measures.setup.settling import Setup, settle
 from anharmonic.measures.setup.sphere import Sphere, rows_on_device
 from anharmonic.measures.stability import nstep_robustness
 from anharmonic.monitor.rows import unusable
 from anharmonic.regions import Region, unmoved
 from anharmonic.regions import points as as_points
+from anharmonic.regions.tables import TableNeighbourhood
 
 __all__ = [
     "DATA",
@@ -73,6 +75,8 @@ class Scorer:
         As in `gamma`.
     over_data
         Weights over the reference's rows, where "gamma data" is watched.
+    law
+        How rows move that are not all numbers.
     """
 
     model: Model
@@ -87,12 +91,15 @@ class Scorer:
     batch_size: int | None = None
     output: object = None
     over_data: FittedWeights | None = field(default=None, repr=False)
+    law: TableNeighbourhood | None = field(default=None, repr=False)
     _settled: list[Setup] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def region(self, points: object) -> Region:
         """Points with the reference's columns moving."""
         if self.ball is None:
             return unmoved(points)
+        if self.law is not None:
+            return with_neighbourhood(as_points(points), self.law)
         return as_points(points, self.columns if self.still else None)
 
     @property
@@ -105,12 +112,18 @@ class Scorer:
         """Columns in which every row must have a cell to be scored."""
         if self.ball is None and self.over_data is not None:
             return self.over_data.complete
+        if self.law is not None:
+            return tuple(
+                name for name, gaps in zip(self.columns, self.law.gaps, strict=True) if not gaps
+            )
         return self.columns
 
     def unusable(self, points: Array) -> NDArray[np.bool_]:
         """Which rows (rows,) lack a cell in one of these columns."""
         if self.ball is None and self.over_data is not None:
             return self.over_data.lacking(unmoved(points))
+        if self.law is not None:
+            return self.region(points).unusable()
         return unusable(points, self.columns)
 
     def measure(self, watched: Watched, points: object) -> Floats:

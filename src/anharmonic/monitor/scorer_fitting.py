@@ -19,9 +19,12 @@ from anharmonic.measures.gamma.measure import gamma
 from anharmonic.measures.over_data.asking import compared_columns, refuse_given
 from anharmonic.measures.over_data.fitted import fit_weights
 from anharmonic.measures.over_data.recorded import Answered
+from anharmonic.measures.setup.settling import settle
+from anharmonic.measures.setup.table_rows import fixed_table_ball
 from anharmonic.monitor.scorer import DATA, Scorer, Watched, only_asks_rows, without_rounding
 from anharmonic.regions import Region, unmoved
 from anharmonic.regions import points as as_points
+from anharmonic.regions.tables import Kinds
 
 __all__ = ["DIRECTIONS", "fit_scorer", "measure_reference"]
 
@@ -37,6 +40,7 @@ def fit_scorer(
     watch: Mapping[str, Watched],
     *,
     moving: Sequence[str | int] | None,
+    kinds: Kinds | None,
     radius: float | Literal["auto"],
     directions: int,
     output: object,
@@ -74,12 +78,24 @@ def fit_scorer(
         return still, 0
     region = as_points(reference, moving)
     pilot = np.sort(generator(seed, Stream.SCORER_PILOT).permutation(len(region))[:PILOT_POINTS])
-    # gamma itself settles everything that is "auto"; its scores are not used.
-    scores = gamma(
+    settled = settle(
         predictor,
         region.rows(pilot),
         reference=region,
         radius=radius,
+        scale=scale,
+        kinds=kinds,
+        bounds=bounds,
+        batch_size=batch_size,
+        seed=seed,
+    )
+    law = settled.region.neighbourhood
+    # gamma itself settles everything that is "auto"; its scores are not used.
+    scores = gamma(
+        predictor,
+        region.rows(pilot) if law is None else settled.region,
+        reference=region if law is None else None,
+        radius=radius if law is None else settled.radius,
         directions=directions,
         rotations=2,
         reduction=reduction,
@@ -89,6 +105,11 @@ def fit_scorer(
         seed=seed,
     )
     settings = scores.settings
+    ball = (
+        _draw_ball(settings.ball, settings.dimension, directions, seed)
+        if law is None
+        else fixed_table_ball(settled.ball_dimension, directions, settings.paired, seed)
+    )
     scorer = Scorer(
         model=predictor,
         columns=tuple(settings.columns),
@@ -96,11 +117,12 @@ def fit_scorer(
         still=bool(settings.still),
         radius=settings.radius,
         units=tuple(settings.scale),
-        ball=_draw_ball(settings.ball, settings.dimension, directions, seed),
+        ball=ball,
         reduction=reduction or settings.reduction or "norm",
         bounds=bounds,
         batch_size=batch_size,
         output=output,
+        law=law,
     )
     return scorer, scores.queries
 

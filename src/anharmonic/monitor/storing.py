@@ -14,6 +14,7 @@ from anharmonic._core.estimate import Estimate
 from anharmonic._core.files import whole_file
 from anharmonic._core.protocols import Array, Ball, Floats
 from anharmonic.errors import InputError, SettingsError
+from anharmonic.measures.setup.table_rows import fixed_table_ball
 from anharmonic.monitor.bets import Bets
 from anharmonic.monitor.channels import Channels
 from anharmonic.monitor.dependence import dependence_of, why_no_promise
@@ -26,6 +27,7 @@ from anharmonic.monitor.storing_data import (
     weights_facts,
     weights_from,
 )
+from anharmonic.regions.tables.storing import law_arrays, law_facts, law_from
 
 if TYPE_CHECKING:
     from anharmonic.monitor.monitor import Monitor
@@ -56,7 +58,11 @@ def save(monitor: Monitor, path: str | os.PathLike[str], memory: int) -> Path:
         assert isinstance(ball, balls.Directions)
         # Of a pair only the first: the other is its reflection.
         arrays["ball"] = ball.vectors()[:: 2 if ball.paired else 1]
+    if scorer.law is not None:
+        arrays |= law_arrays(scorer.law)
     about = {"format": FORMAT, "memory": memory, **_settings(monitor)}
+    if scorer.law is not None:
+        about["law"] = law_facts(scorer.law)
     if scorer.over_data is not None:
         arrays |= weights_arrays(scorer.over_data)
         about["over_data"] = weights_facts(scorer.over_data)
@@ -205,10 +211,14 @@ def _scorer(about: Mapping[str, Any], arrays: Mapping[str, Array], model: object
         batch_size=saved["batch_size"],
         output=saved["output"],
         over_data=None if over_data is None else weights_from(over_data, arrays),
+        law=None if about.get("law") is None else law_from(about["law"], arrays),
     )
 
 
 def _ball(saved: Mapping[str, Any], vectors: Floats) -> Ball:
+    if not vectors.shape[1]:
+        count = len(vectors) * (2 if saved["paired"] else 1)
+        return fixed_table_ball(0, count, saved["paired"], 0)
     if not saved["paired"]:
         return balls.fixed(vectors, saved["name"])
     # `pairs` adds its word to the name again.

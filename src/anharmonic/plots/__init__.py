@@ -17,6 +17,7 @@ from anharmonic.plots.explained import explanation
 from anharmonic.plots.files import save
 from anharmonic.plots.gammamaps import gamma_map
 from anharmonic.plots.maps import decision_regions
+from anharmonic.plots.moved import moved_columns
 from anharmonic.plots.points import contributions, worst_points
 from anharmonic.plots.spade import fragile_points, node_distribution, spade_curve, top_eigenvalues
 from anharmonic.plots.streams import evidence_curve, score_curve
@@ -30,6 +31,7 @@ __all__ = [
     "explanation",
     "fragile_points",
     "gamma_map",
+    "moved_columns",
     "node_distribution",
     "projection",
     "radius_curve",

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from anharmonic._core.columns import titled
 from anharmonic._core.estimate import Estimate
 from anharmonic._core.protocols import Floats
-from anharmonic.measures.explain import REMAINDER, Contributions, titled
+from anharmonic.measures.explain import REMAINDER, Contributions
 from anharmonic.plots.named import measured_region, others_text, output_text
 from anharmonic.plots.style import BARS, REST, blank, finished, graph_objects, short, text
 from anharmonic.regions import Region
@@ -119,7 +120,11 @@ def _shares_at(
 ) -> list[Share] | None:
     if explained is None or row not in explained.rows:
         return None
-    values = {} if region is None else dict(features_at(region, row, most=None))
+    values = {}
+    if region is not None:
+        # A table's columns may be other than numbers.
+        cells = explained.names if region.is_table else ()
+        values = dict(features_at(region, row, most=None, names=cells))
     listed = shares(explained.names, explained.of(row), SHOWN, explained.remainder(row))
     return [
         part._replace(name=titled(part.name), value=values.get(titled(part.name), ""))
@@ -136,8 +141,9 @@ def _label(scores: Scores, row: int) -> str:
 
 
 def _compared(scores: Scores) -> tuple[str, ...]:
-    """The columns that rows are compared by, where nothing moves."""
-    return () if scores.settings.moves else scores.settings.columns
+    """The columns that rows are compared by, or that move and are not all numbers."""
+    settings = scores.settings
+    return settings.columns if settings.kinds or not settings.moves else ()
 
 
 def features_at(

@@ -8,6 +8,7 @@ from anharmonic.measures.compare import Comparison, Sweep
 from anharmonic.plots import decision_regions, distribution, projection, radius_curve
 from anharmonic.plots.components import FEWEST
 from anharmonic.plots.maps import colour_top
+from anharmonic.plots.moved import moved_columns
 from anharmonic.plots.named import decisions
 from anharmonic.plots.style import caption_of, untitled
 from anharmonic.regions import Region
@@ -45,6 +46,9 @@ def sections(
     drawn = [section_of("spread", [distribution(compared)])]
     if sweep is not None:
         drawn.append(section_of("radius", [radius_curve(sweep)]))
+    if all(its.along() for its in models.values()):
+        some = {name: models[name] for name in order[:MOST_MAPS]}
+        drawn.append(section_of("columns", [moved_columns(some)]))
     maps = [] if region is None else _maps(models, order, region)
     if maps:
         section = section_of("map", maps)
@@ -69,6 +73,9 @@ def _maps(models: dict[str, Scores], order: list[str], region: Region) -> list[F
     """A map for each model, in colours that mean the same in all of them."""
     fitting = {name: models[name] for name in order if len(models[name]) == len(region)}
     if not fitting or region.dimension < 2 or len(region) < FEWEST:
+        return []
+    # Where rows are not all numbers, a map of the numbers would hide what moved.
+    if any(its.settings.kinds for its in fitting.values()):
         return []
     shown = dict(list(fitting.items())[:MOST_MAPS])
     top = colour_top(shown)

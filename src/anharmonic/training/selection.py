@@ -18,6 +18,7 @@ from anharmonic.measures.over_data.asking import names_rows, refuse_radius, weig
 from anharmonic.measures.over_data.weights import Given, Weights
 from anharmonic.measures.setup.settling import SetupArguments, setup_arguments_in, takes_setup
 from anharmonic.regions import Region, as_region, unmoved
+from anharmonic.regions.tables import Kinds
 
 __all__ = ["GammaScorer", "gamma_scorer", "steadiest_within_one_error"]
 
@@ -46,6 +47,7 @@ class GammaScorer:
     count: int | None = None
     seed: int = 0
     moving: Sequence[str | int] | None = None
+    kinds: Kinds | None = None
     bounds: object = None
     batch_size: int | None = None
     ball: str | Ball | Weights = "auto pairs"

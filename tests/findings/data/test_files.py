@@ -164,9 +164,8 @@ def test_moving_holds_for_the_reference_too(tmp_path: Path, monkeypatch) -> None
     command += ["--reference", "reference.csv"]
     found = CliRunner().invoke(app, [*command, "--moving", "a"])
     assert found.exit_code == 0, found.exception
-    assert "NaN or infinity in the reference, in column b" in str(
-        CliRunner().invoke(app, command).exception
-    )
+    # A cell that is missing in the reference is missing in some neighbours, and nothing breaks.
+    assert CliRunner().invoke(app, command).exit_code == 0
 
 
 @pytest.mark.finding("newcomer: --help")

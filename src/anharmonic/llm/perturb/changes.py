@@ -16,6 +16,7 @@ import numpy as np
 
 from anharmonic._core.randomness import generator
 from anharmonic._core.streams import LanguageStream
+from anharmonic._core.text_changes import case, draw_count, insert_at, typos, whitespace
 from anharmonic.errors import SettingsError
 
 __all__ = [
@@ -43,11 +44,7 @@ Kind = str | Change | Sequence[str | Change]
 """One perturbation by name or as a function; "a+b" or several: they take turns."""
 
 GROUP = "anharmonic.perturbations"
-SPACES = (" ", "\t", "\n", "\u00a0", "\u2009")
 ZERO_WIDTH = ("\u200b", "\u200c", "\u200d", "\u2060", "\ufeff")
-KEYBOARD = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
-MOST = 3
-"""Characters that a perturbation changes at the most."""
 
 PAPER = "control"
 """What the paper does."""
@@ -62,50 +59,22 @@ class Perturbed(NamedTuple):
 
 def control(prompt: str, rng: np.random.Generator) -> str:
     """The paper's: a space and 1 to 3 control characters at the end (ASCII 1–31, no NUL)."""
-    return _appended(prompt, [chr(code) for code in rng.integers(1, 32, _draw_count(rng))])
+    return _appended(prompt, [chr(code) for code in rng.integers(1, 32, draw_count(rng))])
 
 
 def control_nul(prompt: str, rng: np.random.Generator) -> str:
     """The paper's to the letter: ASCII 0–31, the NUL that many servers refuse included."""
-    return _appended(prompt, [chr(code) for code in rng.integers(0, 32, _draw_count(rng))])
+    return _appended(prompt, [chr(code) for code in rng.integers(0, 32, draw_count(rng))])
 
 
 def unicode(prompt: str, rng: np.random.Generator) -> str:
     """A space and 1 to 3 printable characters of any script at the end."""
-    return _appended(prompt, [_draw_printable(rng) for _ in range(_draw_count(rng))])
-
-
-def whitespace(prompt: str, rng: np.random.Generator) -> str:
-    """1 to 3 further white spaces, beside those that are there or at the end."""
-    gaps = [place for place, letter in enumerate(prompt) if letter.isspace()] + [len(prompt)]
-    return _inserted(prompt, rng, gaps, SPACES)
+    return _appended(prompt, [_draw_printable(rng) for _ in range(draw_count(rng))])
 
 
 def zero_width(prompt: str, rng: np.random.Generator) -> str:
     """1 to 3 characters without width, anywhere."""
-    return _inserted(prompt, rng, list(range(len(prompt) + 1)), ZERO_WIDTH)
-
-
-def case(prompt: str, rng: np.random.Generator) -> str:
-    """1 to 3 letters in the other case."""
-    # Some letters become two in the other case (ß, SS): they stay.
-    places = [place for place, letter in enumerate(prompt) if len(letter.swapcase()) == 1]
-    places = [place for place in places if prompt[place].swapcase() != prompt[place]]
-    if not places:
-        return prompt
-    chosen = set(rng.choice(places, min(_draw_count(rng), len(places)), replace=False).tolist())
-    return "".join(
-        letter.swapcase() if place in chosen else letter for place, letter in enumerate(prompt)
-    )
-
-
-def typos(prompt: str, rng: np.random.Generator) -> str:
-    """1 to 3 slips of the finger: a letter swapped, dropped, doubled, or the key beside it."""
-    for _ in range(_draw_count(rng)):
-        places = [place for place, letter in enumerate(prompt) if letter.isalpha()]
-        if places:
-            prompt = _slipped(prompt, int(rng.choice(places)), rng)
-    return prompt
+    return insert_at(prompt, rng, list(range(len(prompt) + 1)), ZERO_WIDTH)
 
 
 def resample(prompt: str, rng: np.random.Generator) -> str:
@@ -199,10 +168,6 @@ def _look_up(name: str) -> Change:
     raise SettingsError(f"no perturbation {name!r}: choose from {', '.join(names())}")
 
 
-def _draw_count(rng: np.random.Generator) -> int:
-    return int(rng.integers(1, MOST + 1))
-
-
 def _appended(prompt: str, characters: list[str]) -> str:
     return f"{prompt} {''.join(characters)}"
 
@@ -213,36 +178,3 @@ def _draw_printable(rng: np.random.Generator) -> str:
         character = chr(int(rng.integers(0x21, 0x10000)))
         if unicodedata.category(character)[0] in "LNPS":
             return character
-
-
-def _inserted(
-    prompt: str, rng: np.random.Generator, places: list[int], characters: Sequence[str]
-) -> str:
-    # From the end, so that the places before stay what they were.
-    for place in sorted(rng.choice(places, _draw_count(rng)).tolist(), reverse=True):
-        prompt = prompt[:place] + str(rng.choice(characters)) + prompt[place:]
-    return prompt
-
-
-def _slipped(prompt: str, place: int, rng: np.random.Generator) -> str:
-    """One slip at a letter; one that cannot be made there becomes the key beside it."""
-    letter, before, after = prompt[place], prompt[:place], prompt[place + 1 :]
-    slip = int(rng.integers(4))
-    if slip == 0 and after[:1].isalpha() and after[0] != letter:
-        return before + after[0] + letter + after[1:]
-    if slip == 1 and len(prompt) > 1:
-        return before + after
-    if slip == 2:
-        return before + letter + letter + after
-    return before + _beside(letter, rng) + after
-
-
-def _beside(letter: str, rng: np.random.Generator) -> str:
-    """The key left or right of a letter, in its case; a letter no keyboard row has is doubled."""
-    for row in KEYBOARD:
-        key = row.find(letter.lower())
-        if key >= 0:
-            neighbours = [row[other] for other in (key - 1, key + 1) if 0 <= other < len(row)]
-            chosen = str(rng.choice(neighbours))
-            return chosen.upper() if letter.isupper() else chosen
-    return letter * 2

@@ -96,7 +96,8 @@ def clever(
     for name, number in {"blocks": blocks - 9, "block_size": block_size}.items():
         if number < 1:
             raise SettingsError(f"{name} is too small to fit a law to: leave it out")
-    settled = settle(model, points, **setup)
+    # A bound on distances is one between numbers: all else stays.
+    settled = settle(model, points, numbers=True, **setup)
     if setup.get("radius", "auto") == "auto":
         radius = typical_radius(order, settled.radius, settled.region.dimension)
         settled = replace(settled, radius=radius)

@@ -10,7 +10,6 @@ from anharmonic.measures.explain.shares import (
     REMAINDER,
     Contributions,
     contributions,
-    titled,
     worst_contributions,
 )
 
@@ -23,6 +22,5 @@ __all__ = [
     "contributions",
     "explain",
     "nearest_counterfactual",
-    "titled",
     "worst_contributions",
 ]

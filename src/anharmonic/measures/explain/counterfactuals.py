@@ -12,6 +12,7 @@ from typing import NamedTuple, Unpack
 import numpy as np
 
 from anharmonic._core.arrays import array_like, to_numpy64
+from anharmonic._core.columns import titled
 from anharmonic._core.margins import margins_of
 from anharmonic._core.protocols import Array, Floats, Integers
 from anharmonic.measures.search import (
@@ -23,10 +24,12 @@ from anharmonic.measures.search import (
 )
 from anharmonic.measures.search.result import Search
 from anharmonic.measures.search.steps import blocks
+from anharmonic.measures.setup.batching import Flags
 from anharmonic.measures.setup.settling import takes_arguments_of
 from anharmonic.measures.setup.sphere import rows_on_device
+from anharmonic.regions.tables import TableNeighbourhood
 
-__all__ = ["Change", "Counterfactual", "nearest_counterfactual"]
+__all__ = ["Change", "Counterfactual", "in_words", "nearest_counterfactual", "value_at"]
 
 GROUPS = 64
 """Features are put back in at most so many groups at a time; few of them, one by one."""
@@ -35,12 +38,23 @@ PARTS, ROUNDS = 16, 4
 
 
 class Change(NamedTuple):
-    """One feature of a counterfactual: its value before and after, and the change in units."""
+    """One feature of a counterfactual: its value before and after, and the change in units.
+
+    Values of a table's categories, dates and missing cells are texts.
+    """
 
     name: str
-    before: float
-    after: float
+    before: float | str
+    after: float | str
     units: float
+
+    def __str__(self) -> str:
+        return f"{titled(self.name)} {in_words(self.before)} → {in_words(self.after)}"
+
+
+def in_words(value: float | str) -> str:
+    """A value as people read it."""
+    return value if isinstance(value, str) else f"{value:.4g}"
 
 
 @dataclass(frozen=True)
@@ -112,15 +126,21 @@ def _describe(search: Search, closer: _Closer, end: Array, spent: int) -> Counte
     """The counterfactual at `end`: its class there and what changed, the largest first."""
     start, units = closer.start, np.asarray(search.settings.scale)
     outputs = closer.outputs(end[None, :])
+    law = closer.law
     # In scaled units, where a distance means the same along every feature.
-    lengths = (end - start) / units
-    moved = np.flatnonzero(end != start)
+    lengths = (end - start) / units if law is None else np.sqrt(law.squares(start, end))
+    moved = np.flatnonzero(_differ(end, start))
     order = moved[np.argsort(-np.abs(lengths[moved]), kind="stable")]
     names = search.settings.columns
     return Counterfactual(
         values=np.asarray(end, dtype=np.float64),
         changes=tuple(
-            Change(names[column], float(start[column]), float(end[column]), float(lengths[column]))
+            Change(
+                names[column],
+                value_at(law, column, float(start[column])),
+                value_at(law, column, float(end[column])),
+                float(lengths[column]),
+            )
             for column in order.tolist()
         ),
         label=search.name_of(int(np.argmax(outputs[0]))),
@@ -131,11 +151,25 @@ def _describe(search: Search, closer: _Closer, end: Array, spent: int) -> Counte
     )
 
 
+def value_at(law: TableNeighbourhood | None, column: int, code: float) -> float | str:
+    """A coordinate as a number, or as text where it is coded."""
+    if law is None or law.is_number(column, code):
+        return code
+    return law.text(column, code)
+
+
+def _differ(one: Array, other: Array) -> Flags:
+    """Where coordinates differ; two missing cells do not."""
+    one, other = to_numpy64(one), to_numpy64(other)
+    return np.asarray((one != other) & ~(np.isnan(one) & np.isnan(other)))
+
+
 class _Closer:
     """Brings a changed point back towards where it came from, counting its queries."""
 
     def __init__(self, chooser: StepChooser, search: Search) -> None:
         self.chooser, self.queries = chooser, 0
+        self.law = chooser.caller.region.neighbourhood
         self.start = search.starts[0]
         self.label: Integers = search.labels[:1, 0]
         self.like = rows_on_device(chooser.caller, np.array([0]))
@@ -161,9 +195,9 @@ class _Closer:
         Greedy backward elimination: of all groups that may go back, the one goes that leaves the
         first class furthest behind.
         """
-        size = int(np.sum(end != self.start)) // 2
+        size = int(np.sum(_differ(end, self.start))) // 2
         while size:
-            changed = np.flatnonzero(end != self.start)
+            changed = np.flatnonzero(_differ(end, self.start))
             size = max(size, -(-len(changed) // GROUPS))
             groups = [group for group in blocks(changed, size) if len(group) < len(changed)]
             tries = np.repeat(end[None, :], len(groups), axis=0)
@@ -188,13 +222,18 @@ class _Closer:
         low, high = 0.0, 1.0
         for _ in range(ROUNDS):
             shares = low + (high - low) * np.arange(1, PARTS) / PARTS
-            points = self.start + shares[:, None] * (end - self.start)
-            points = to_numpy64(self.chooser.step_rule.rounded(points.astype(end.dtype)))
+            points = to_numpy64(self._between(end, shares))
             lost = np.flatnonzero(self.margins(points) < 0)
             # Where none of the inner points has lost the class, the last part is the one.
             first = int(lost[0]) if len(lost) else PARTS - 1
             low, high = ([low, *shares][first], [*shares, high][first])
-        nearest = (self.start + high * (end - self.start)).astype(end.dtype)
-        nearest = self.chooser.step_rule.rounded(nearest[None, :])[0]
+        nearest = self._between(end, np.array([high]))[0]
         # Where the class changes back and forth, rounding may have led astray.
         return nearest if self.margins(nearest[None, :])[0] < 0 else end
+
+    def _between(self, end: Array, shares: Floats) -> Array:
+        """Points at shares of the way from start to end; what does not go gradually is there."""
+        points = (self.start + shares[:, None] * (end - self.start)).astype(end.dtype)
+        if self.law is not None:
+            return np.where(self.law.gradual, points, end)
+        return self.chooser.step_rule.rounded(points)

@@ -12,12 +12,19 @@ import numpy as np
 
 from anharmonic import models
 from anharmonic._core.arrays import to_numpy64
+from anharmonic._core.columns import titled
 from anharmonic._core.estimate import Estimate
 from anharmonic._core.margins import by_class, decides, labels_of
 from anharmonic._core.protocols import Floats
-from anharmonic.measures.explain.counterfactuals import Counterfactual, nearest_counterfactual
+from anharmonic.measures.explain.counterfactuals import (
+    Counterfactual,
+    in_words,
+    nearest_counterfactual,
+    value_at,
+)
 from anharmonic.measures.explain.rows import one_row
-from anharmonic.measures.explain.shares import REMAINDER, Contributions, contributions, titled
+from anharmonic.measures.explain.shares import REMAINDER, Contributions, contributions
+from anharmonic.measures.explain.switches import Switch, find_switches
 from anharmonic.measures.gamma.measure import gamma
 from anharmonic.measures.search import Climb, StepArguments, adversarial_search, prepare
 from anharmonic.measures.search.result import StepSettings
@@ -28,6 +35,7 @@ from anharmonic.measures.setup.sphere import rows_on_device
 __all__ = ["Explanation", "explain"]
 
 LISTED = 12
+SWITCHES = 5
 ROUNDING = 1e-9
 """A share this small beside the largest is rounding."""
 
@@ -57,6 +65,10 @@ class Explanation:
         Rows the model was asked for in all.
     settings
         How it was measured.
+    cells : (n,)
+        The point's values as people read them, of a table of other than numbers.
+    switches
+        Of such a table: columns that change the decision alone, the most plausible value first.
     """
 
     names: tuple[str, ...]
@@ -71,6 +83,8 @@ class Explanation:
     counterfactual: Counterfactual | None
     queries: int
     settings: StepSettings
+    cells: tuple[float | str, ...] = ()
+    switches: tuple[Switch, ...] = ()
 
     @property
     def heat(self) -> Floats | None:
@@ -108,8 +122,9 @@ class Explanation:
             return []
         features = self.features()
         least = ROUNDING * max([abs(left), *(abs(share) for _, _, share in features)])
+        shown = dict(zip(self.names, self.cells, strict=True)) if self.cells else {}
         listed = [
-            (titled(name), f"{value:.4g}", share)
+            (titled(name), in_words(shown.get(name, value)), share)
             for name, value, share in features
             if abs(share) > least
         ]
@@ -122,6 +137,7 @@ class Explanation:
     def summary(self) -> dict[str, object]:
         """All of it as plain numbers and texts."""
         other = self.counterfactual
+        cells = dict(zip(self.names, self.cells, strict=True)) if self.cells else {}
         return {
             "label": self.label,
             "output": _plain(self.output),
@@ -129,9 +145,10 @@ class Explanation:
             "deviation": [_plain(number) for number in self.deviation],
             "radius": self.radius,
             "features": [
-                {"name": name, "value": value, "contribution": share}
+                {"name": name, "value": cells.get(name, value), "contribution": share}
                 for name, value, share in self.features()
             ],
+            **({"switches": [switch._asdict() for switch in self.switches]} if cells else {}),
             "remainder": self.remainder,
             "counterfactual": None
             if other is None
@@ -160,10 +177,7 @@ class Explanation:
         ]
         other = self.counterfactual
         if other is not None:
-            changes = ", ".join(
-                f"{titled(change.name)} {change.before:.4g} → {change.after:.4g}"
-                for change in other.changes[:LISTED]
-            )
+            changes = ", ".join(str(change) for change in other.changes[:LISTED])
             more = f" and {len(other.changes) - LISTED} more" if len(other.changes) > LISTED else ""
             sentences.append(
                 f"It would say {other.label} with {changes}{more}: a change of "
@@ -171,6 +185,9 @@ class Explanation:
             )
         elif self.label is not None:
             sentences.append("The search found no other decision nearby.")
+        if self.switches:
+            alone = "; ".join(str(switch) for switch in self.switches[:SWITCHES])
+            sentences.append(f"One column alone changes it, the most plausible first: {alone}.")
         return sentences
 
     def __repr__(self) -> str:
@@ -261,9 +278,19 @@ def explain(
         )
         queries += spent
     output = float(scores.outputs[0])
+    law = moving.neighbourhood
+    switches: tuple[Switch, ...] = ()
+    if law is not None and decided:
+        switches, spent = find_switches(chooser, settings)
+        queries += spent
+    values = to_numpy64(moving.values)[0]
     return Explanation(
         names=moving.columns,
-        values=to_numpy64(moving.values)[0],
+        values=values,
+        cells=()
+        if law is None
+        else tuple(value_at(law, column, code) for column, code in enumerate(values.tolist())),
+        switches=switches,
         shape=moving.shape,
         label=_name(int(labels_of(by_class(here, kind))[0, 0]), settings) if decided else None,
         output=output,

@@ -17,12 +17,16 @@ import numpy as np
 
 from anharmonic import balls
 from anharmonic._core import tables
+from anharmonic._core.columns import titled
 from anharmonic._core.protocols import Floats, Integers
 from anharmonic._core.reductions import Reduction, chosen_reduction, is_additive, picked
 from anharmonic.errors import SettingsError
+from anharmonic.measures.explain.table_shares import table_shares
 from anharmonic.measures.setup.batching import answers
+from anharmonic.measures.setup.protocols import Segment
 from anharmonic.measures.setup.settling import SetupArguments, settle, takes_setup
-from anharmonic.measures.setup.sphere import Segment, Sphere, neighbourhood
+from anharmonic.measures.setup.sphere import Sphere, neighbourhood
+from anharmonic.regions import as_region
 from anharmonic.scores import Scores
 
 __all__ = ["REMAINDER", "Contributions", "contributions", "titled", "worst_contributions"]
@@ -134,7 +138,8 @@ def contributions(
         number. For a norm, vectors are projected on the direction of the whole deviation, so that
         shares add up to its length.
     limit
-        The most queries in all; each point costs 2n+1.
+        The most queries in all; each point costs 2n+1, and in tables of other than numbers up to
+        20 for each further column: all values it may take are asked for.
     radius, scale, reference, moving, bounds, output, batch_size, seed
         As in `gamma`.
 
@@ -147,26 +152,39 @@ def contributions(
     ([[-0.03, 0.12, 0.0]], 7)
     """
     settled = settle(model, points, **setup)
-    region = settled.region
+    region, law = settled.region, settled.region.neighbourhood
     sphere = Sphere.of(
         settled,
-        balls.cross(region.dimension),
+        balls.cross(max(1, settled.ball_dimension)),
         _shareable(chosen_reduction(reduction, settled.model.kind)),
     )
     wanted = _rows(rows, len(region))
-    queries = len(wanted) * (2 * region.dimension + 1)
+    # At most: values that several donors share are asked for once.
+    per_row = 2 * settled.ball_dimension + 1
+    per_row += 0 if law is None else 2 * law.donors.count * len(law.sites)
+    queries = len(wanted) * per_row
     if queries > limit:
         raise SettingsError(
             f"{len(wanted):,} points × {region.dimension:,} features take {queries:,} queries and "
             f"the limit is {limit:,}: ask for fewer with rows=scores.worst(5), let fewer features "
             "move with moving=[…], or raise limit="
         )
-    values = [_shares(sphere, block) for block in _blocks(sphere, wanted)]
+    if law is not None:
+        parts = [table_shares(sphere, block) for block in _blocks(sphere, wanted, per_row)]
+        values = [_project(bends) for bends, _ in parts]
+        queries = sum(spent for _, spent in parts)
+    else:
+        values = [_shares(sphere, block) for block in _blocks(sphere, wanted, per_row)]
     return Contributions(region.columns, np.concatenate(values), wanted, queries, settled.radius)
 
 
 def worst_contributions(
-    model: object, points: object, scores: Scores, count: int = 5, limit: int = 1_000_000
+    model: object,
+    points: object,
+    scores: Scores,
+    count: int = 5,
+    limit: int = 1_000_000,
+    reference: object = None,
 ) -> Contributions:
     """Contributions at the worst points of some scores, with the settings these were made with.
 
@@ -180,15 +198,22 @@ def worst_contributions(
         How many points.
     limit
         The most queries in all.
+    reference
+        That of the scores, of a table of other than numbers.
     """
     settings = scores.settings
+    region = as_region(points)
+    if region.neighbourhood is None:
+        region = as_region(region, settings.columns)
+        told = dict(zip(settings.columns, settings.kinds, strict=True)) if settings.kinds else None
+        region = replace(region, told=told, plain=told is None)
     shares = contributions(
         model,
-        points,
-        moving=settings.columns,
+        region,
         rows=scores.worst(count),
         radius=settings.radius,
-        scale=settings.scale,
+        scale="auto" if settings.kinds else settings.scale,
+        reference=reference if settings.kinds else None,
         output=settings.output,
         reduction=settings.reduction,
         bounds=settings.bounds,
@@ -198,22 +223,6 @@ def worst_contributions(
     # A vector's shares are parts of its length, a single output's keep its sign.
     whole = scores.values if scores.signed.ndim == 2 else scores.signed
     return replace(shares, deviations=whole[shares.rows])
-
-
-def titled(name: str) -> str:
-    """A column's name; the columns of an array have only numbers.
-
-    Parameters
-    ----------
-    name
-        The column's name, or its number as text.
-
-    Examples
-    --------
-    >>> titled("3"), titled("age")
-    ('feature 3', 'age')
-    """
-    return f"feature {name}" if name.isdigit() else name
 
 
 def _shareable(reduction: Reduction) -> Reduction:
@@ -235,9 +244,9 @@ def _rows(rows: Sequence[int] | Integers | None, count: int) -> Integers:
     return wanted
 
 
-def _blocks(sphere: Sphere, rows: Integers) -> Iterator[Integers]:
+def _blocks(sphere: Sphere, rows: Integers, points_per_row: int) -> Iterator[Integers]:
     """Rows, as many at a time as fit in memory with their neighbours."""
-    rows_at_once = max(1, sphere.chunk // (sphere.ball.count + 1))
+    rows_at_once = max(1, sphere.chunk // points_per_row)
     for start in range(0, len(rows), rows_at_once):
         yield rows[start : start + rows_at_once]
 

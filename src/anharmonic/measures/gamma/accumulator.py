@@ -18,7 +18,7 @@ from anharmonic._core.reductions import Reduction, combined
 from anharmonic._core.settings import Settings
 from anharmonic._core.uncertainty import precision
 from anharmonic.errors import SettingsError
-from anharmonic.measures.gamma.deviation import TaskResult
+from anharmonic.measures.gamma.deviation import Along, TaskResult
 from anharmonic.scores import Scores
 
 __all__ = ["Accumulator", "TurnBudget", "further_turns"]
@@ -38,6 +38,10 @@ class Accumulator:
         # (points, columns); how many columns there are the first answer shows.
         self.deviations: Floats | None = None
         self.centres: Floats | None = None
+        # Of tables of other than numbers, (points, n) and (points,): see `Along`.
+        self.moved: Integers | None = None
+        self.lengths: Floats | None = None
+        self.total: Floats | None = None
         self.owed: Integers = np.zeros(count, dtype=np.int64)
         self.queries = 0
         self.clipped = 0
@@ -66,9 +70,21 @@ class Accumulator:
         self.largest[rows] = np.maximum(self.largest[rows], part.changes.largest)
         self.flat[rows] += part.changes.flat
         self.same[rows] += part.changes.same
+        if part.along is not None:
+            self._add_along(rows, part.along)
         self.turns[rows] = total
         self.queries += part.queries
         self.clipped += part.clipped
+
+    def _add_along(self, rows: Integers, along: Along) -> None:
+        """Add how far answers went with each column; plain sums, whatever the order."""
+        if self.moved is None or self.lengths is None or self.total is None:
+            shape = (len(self.turns), along.moved.shape[1])
+            self.moved, self.lengths = np.zeros(shape, dtype=np.int64), np.zeros(shape)
+            self.total = np.zeros(len(self.turns))
+        self.moved[rows] += along.moved
+        self.lengths[rows] += along.lengths
+        self.total[rows] += along.total
 
     @property
     def errors(self) -> Floats:
@@ -89,14 +105,16 @@ class Accumulator:
         value[started] = combined(self.reduction, deviations[started], centres[started])
         several = np.where(self.turns > 1, self.turns, np.nan)
         single_column = deviations.shape[1] == 1
+        # What every neighbour was asked for is known without an error.
+        exact = settings.complete
         # Added, it makes NaN of what was never measured.
         unknown = np.where(started, 0.0, np.nan)[:, None]
         return Scores(
             metric="gamma",
             values=np.abs(value),
-            errors=self.errors,
+            errors=np.where(started, 0.0, np.nan) if exact else self.errors,
             # The noise of a mean of T turns is a T-th of one turn's.
-            squared=value**2 - self.noise / several,
+            squared=value**2 if exact else value**2 - self.noise / several,
             signed=(deviations + unknown)[:, 0] if single_column else deviations + unknown,
             outputs=(centres + unknown)[:, 0] if single_column else centres + unknown,
             turns=self.turns.copy(),
@@ -108,8 +126,20 @@ class Accumulator:
                 "largest": self.largest.copy(),
                 "flat": self.flat.copy(),
                 "same": self.same.copy(),
+                **self._columns_along,
             },
         )
+
+    @property
+    def _columns_along(self) -> dict[str, Array]:
+        """What is known of each column that moved, where rows are not all numbers."""
+        if self.moved is None or self.lengths is None or self.total is None:
+            return {}
+        return {
+            "moved": self.moved.copy(),
+            "moved_lengths": self.lengths.copy(),
+            "lengths": self.total.copy(),
+        }
 
     def scores_with_sums(self, settings: Settings) -> Scores:
         """Scores so far with all that is needed to go on to the same bits."""
@@ -118,7 +148,7 @@ class Accumulator:
     @property
     def sums(self) -> dict[str, Array]:
         """Whatever is known of each point and cannot be read from its scores to the bit."""
-        in_scores = ("turns", "deviations", "centres")
+        in_scores = ("turns", "deviations", "centres", "moved", "lengths", "total")
         return {
             name: array.copy()
             for name, array in vars(self).items()
@@ -160,6 +190,10 @@ class Accumulator:
         )
         accumulator.queries = scores.queries
         accumulator.clipped = round(scores.settings.clipped * scores.queries)
+        if "moved" in scores.columns:
+            accumulator.moved = scores.columns["moved"].astype(np.int64)
+            accumulator.lengths = scores.columns["moved_lengths"].copy()
+            accumulator.total = scores.columns["lengths"].copy()
         for name in scores.sums.keys() & vars(accumulator).keys():
             setattr(accumulator, name, scores.sums[name])
         return accumulator

@@ -12,12 +12,14 @@ from typing import NamedTuple, cast
 
 import numpy as np
 from array_api_compat import array_namespace, is_numpy_array
+from numpy.typing import NDArray
 
 from anharmonic._core.arrays import array_like, to_numpy, to_numpy64
 from anharmonic._core.protocols import Array, Floats, Integers
 from anharmonic._core.reductions import Reduction, combined, picked
 from anharmonic.measures.setup.batching import call_with_flags
-from anharmonic.measures.setup.sphere import Segment, Sphere, neighbourhood
+from anharmonic.measures.setup.protocols import Segment
+from anharmonic.measures.setup.sphere import Sphere, neighbourhood
 
 __all__ = ["Changes", "Task", "TaskResult", "measure_task"]
 
@@ -53,6 +55,38 @@ class TaskResult(NamedTuple):
     queries: int
     clipped: int
     bad: Integers
+    along: Along | None = None
+
+
+class Along(NamedTuple):
+    """How far a table's answers went with each column that moved, sums over a task's neighbours.
+
+    - `moved` (rows, n): neighbours in which the column moved.
+    - `lengths` (rows, n): the summed lengths of their changes.
+    - `total` (rows,): of all neighbours' changes.
+    """
+
+    moved: Integers
+    lengths: Floats
+    total: Floats
+
+    @classmethod
+    def of(cls, start: Floats, around: Floats, lengths: Floats) -> Along:
+        """From rows (rows, n), neighbours (rows, directions, n) and lengths (rows, directions)."""
+        here = start[:, None, :]
+        moved = (around != here) & ~(np.isnan(around) & np.isnan(here))
+        summed = np.einsum("rdn,rd->rn", moved, lengths)
+        return cls(moved.sum(axis=1), summed, lengths.sum(axis=1))
+
+    def plus(self, other: Along) -> Along:
+        """The sums of both."""
+        return Along(
+            self.moved + other.moved, self.lengths + other.lengths, self.total + other.total
+        )
+
+    def take(self, rows: slice | NDArray[np.bool_]) -> Along:
+        """The sums at some of the rows."""
+        return Along(self.moved[rows], self.lengths[rows], self.total[rows])
 
 
 class Changes(NamedTuple):
@@ -87,6 +121,7 @@ def measure_task(sphere: Sphere, task: Task) -> TaskResult:
     same: Integers = np.zeros(len(task.rows), dtype=np.int64)
     queries = clipped = 0
     bad = np.zeros(len(task.rows), dtype=bool)
+    along: Along | None = None
     # A noisy model's centre is asked anew for every turn, so that turns stay independent.
     repeats = task.turns if sphere.noisy else 1
     for segments in _fitting_segments(sphere, task, repeats):
@@ -102,15 +137,15 @@ def measure_task(sphere: Sphere, task: Task) -> TaskResult:
             centre = to_numpy64(centre_outputs)
             sums = np.zeros((len(task.rows), task.turns, centre.shape[-1]))
         around = picked(sphere.reduction, answer, outputs[:, centres:])
-        # (turns, directions) @ (rows, directions, columns): as a product this sum is several
-        # times faster than numpy's over a middle axis.
-        sums += to_numpy64(
-            array_like(_turn_members(task, segments, sphere.ball.paired), around) @ around
-        )
+        sums += _turn_sums(sphere, task, segments, around)
         change = around - array_namespace(around).mean(centre_outputs, axis=1, keepdims=True)
         same += _count_unchanged(change)
         even = _even_part(change, segments) if sphere.ball.paired else change
         squares.append(to_numpy64(_squared_lengths(even)))
+        if sphere.table is not None:
+            lengths = np.sqrt(to_numpy64(_squared_lengths(change)))
+            part = Along.of(sphere.table.values[task.rows], points[:, centres:], lengths)
+            along = part if along is None else along.plus(part)
     assert centre is not None
     assert sums is not None
     good = ~bad if bad.any() else slice(None)  # a slice copies nothing
@@ -126,7 +161,20 @@ def measure_task(sphere: Sphere, task: Task) -> TaskResult:
         queries,
         clipped,
     )
-    return result._replace(bad=task.rows[bad])
+    return result._replace(bad=task.rows[bad], along=None if along is None else along.take(good))
+
+
+def _turn_sums(sphere: Sphere, task: Task, segments: list[Segment], around: Array) -> Floats:
+    """Sums over each turn's directions, (rows, turns, columns); of a list with their weights."""
+    if sphere.listed is not None:
+        weights = [sphere.listed[1][task.rows, first:stop] for _, first, stop in segments]
+        weighted = np.einsum("rd,rdc->rc", np.concatenate(weights, axis=1), to_numpy64(around))
+        # The mean is taken by their count afterwards.
+        return np.asarray(weighted[:, None, :] * sphere.ball.count)
+    # (turns, directions) @ (rows, directions, columns): as a product this sum is several times
+    # faster than numpy's over a middle axis.
+    members = array_like(_turn_members(task, segments, sphere.ball.paired), around)
+    return to_numpy64(members @ around)
 
 
 def _count_unchanged(change: Array) -> Integers:

@@ -32,7 +32,7 @@ from anharmonic.errors import (
 )
 from anharmonic.measures.gamma.accumulator import Accumulator, TurnBudget, further_turns
 from anharmonic.measures.gamma.deviation import Task, measure_task
-from anharmonic.measures.gamma.pilot import Pilot, choose_ball, run_pilot
+from anharmonic.measures.gamma.pilot import MOST_QUERIES, Pilot, choose_ball, run_pilot
 from anharmonic.measures.over_data.asking import gamma_over_rows, names_rows, refuse_given
 from anharmonic.measures.over_data.weights import Weights
 from anharmonic.measures.setup.batching import non_finite_error
@@ -44,6 +44,8 @@ from anharmonic.measures.setup.settling import (
     takes_setup,
 )
 from anharmonic.measures.setup.sphere import Sphere, slack
+from anharmonic.measures.setup.table_rows import complete_ball
+from anharmonic.regions.tables.listing import list_neighbours
 from anharmonic.scores import Scores
 
 __all__ = ["GAMMA", "check_room", "gamma", "gamma_once"]
@@ -106,8 +108,12 @@ def gamma(
     reference
         Data the model knows, for scale and radius; the points themselves where none is given.
     moving
-        The columns that may move. If not given, the numeric ones that the model reads, where it
-        knows, and otherwise all but an index and ids; `settings` says which.
+        The columns that may move. If not given, those that the model reads, where it knows, and
+        otherwise all but an index, ids and names; `settings` says which.
+    kinds
+        What columns are, where the reference's types and values mislead: a name of
+        `regions.tables.KINDS` per column, such as {"postcode": "category"}, or a function of a
+        cell and a generator that gives a similar cell. `settings` says what was chosen.
     ball
         "auto" (pairs or singles, by what a few points say; "auto pairs" does not ask), a name
         (`balls.NAMES`, " pairs" after it for reflections) or a ball. "data" takes other rows in
@@ -181,7 +187,7 @@ def gamma(
     # A ball to begin with: the real one is chosen once a few points have been asked for.
     sphere = Sphere.of(
         settled,
-        balls.random(region.dimension, 1),
+        balls.random(max(1, settled.ball_dimension), 1),
         chosen_reduction(reduction, settled.model.kind),
     )
     earlier = _earlier_scores(resume)
@@ -211,13 +217,24 @@ def gamma(
     ):
         pilot = _pilot(sphere, ball, noise, earlier)
         accumulator.queries += pilot.queries
-        chosen = choose_ball(ball, region.dimension, directions, rotations, pilot.pairs_win)
+        chosen = choose_ball(
+            ball,
+            settled.ball_dimension,
+            directions,
+            rotations,
+            pilot.pairs_win,
+            table=sphere.table is not None,
+        )
         sphere = replace(sphere, ball=chosen, noisy=pilot.noise > 0)
+        if ball in ("auto", "auto pairs", "auto singles") and rotations:
+            sphere = _complete_if_few(sphere)
         check_room(sphere)
         settings = _describe(settled, sphere, pilot, settings.without("unfinished"))
         if earlier is not None:
             _check_same(earlier.settings, settings)
-        turn_budget = _turn_budget(sphere, rotations, budget, tolerance)
+        turn_budget = _turn_budget(
+            sphere, rotations if sphere.listed is None else 1, budget, tolerance
+        )
         turn_budget.check(int((accumulator.turns == 0).sum()), accumulator.queries)
         if map is builtins.map:
             caller, map = sphere.caller.overlapped()
@@ -251,10 +268,11 @@ def _describe(setup: Setup, sphere: Sphere, pilot: Pilot, given: Settings) -> Se
         ball=ball.name,
         directions=ball.count,
         paired=ball.paired,
-        rotation=way(setup.region.dimension) if ball.name.startswith("rotated") else None,
+        rotation=way(setup.ball_dimension) if ball.name.startswith("rotated") else None,
         odd_power=pilot.odd,
         even_power=pilot.even,
         noise=pilot.noise,
+        **({} if sphere.listed is None else {"complete": True}),
     )
     return given.with_facts(**described.plain())
 
@@ -314,7 +332,7 @@ def _run(
             if bad and not (accumulator.turns > 0).any():
                 break  # It may answer nothing at all.
         if bad:
-            raise non_finite_error(np.array(bad))
+            raise non_finite_error(np.array(bad), sphere.region)
 
 
 def _tasks(sphere: Sphere, turns: Integers, extra: Integers) -> Iterator[Task]:
@@ -369,9 +387,23 @@ def _pilot(sphere: Sphere, ball: str | Ball, noise: str, earlier: Scores | None)
     return pilot._replace(noise=0.0) if noise == "ignore" else pilot
 
 
+def _complete_if_few(sphere: Sphere) -> Sphere:
+    """The sphere with every neighbour there is, where that costs no more than drawing them."""
+    table = sphere.table
+    if table is None or sphere.noisy or len(table.law.numbers):
+        return sphere
+    every = np.arange(len(sphere.region))
+    listed = list_neighbours(
+        table.law, table.values, table.donors(every), sphere.radius, MOST_QUERIES
+    )
+    if listed is None:
+        return sphere
+    return replace(sphere, ball=complete_ball(listed[0].shape[1]), listed=listed)
+
+
 def check_room(sphere: Sphere) -> None:
     """Refuse points in a corner of the bounds, where no pair of neighbours fits."""
-    longest = slack(sphere, sphere.region.values)
+    longest = None if sphere.table is not None else slack(sphere, sphere.region.values)
     if longest is None:
         return
     movable = to_numpy64(array_namespace(longest).any(longest > 0, axis=1)).astype(bool)

@@ -21,7 +21,9 @@ from anharmonic._core.reductions import picked
 from anharmonic._core.streams import Stream
 from anharmonic.errors import SettingsError
 from anharmonic.measures.setup.batching import Flags, call_with_flags
-from anharmonic.measures.setup.sphere import Segment, Sphere, neighbourhood
+from anharmonic.measures.setup.protocols import Segment
+from anharmonic.measures.setup.sphere import Sphere, neighbourhood
+from anharmonic.measures.setup.table_rows import table_ball
 
 __all__ = ["Pilot", "choose_ball", "run_pilot"]
 
@@ -61,7 +63,13 @@ def run_pilot(sphere: Sphere, parity: bool) -> Pilot:
     count = len(sphere.region)
     random = generator(sphere.seed, Stream.PILOT)
     rows = np.sort(random.choice(count, min(TWICE, count), replace=False))
-    ball = balls.pairs(balls.random(sphere.region.dimension, DIRECTIONS))
+    numbers = sphere.region.dimension if sphere.table is None else len(sphere.table.law.numbers)
+    # Where no number moves, the ball only counts neighbours.
+    ball = (
+        balls.pairs(balls.random(numbers, DIRECTIONS))
+        if numbers
+        else table_ball(None, 2 * DIRECTIONS, paired=True)
+    )
     sphere = replace(sphere, ball=ball)
     points, _ = neighbourhood(sphere, rows, [], 1)
     # Outputs (rows, 1, columns) of two identical calls.
@@ -113,12 +121,24 @@ def _noise(first: Floats, second: Floats) -> float:
 
 
 def choose_ball(
-    ball: str | Ball, dimension: int, directions: int | None, rotations: int, paired: bool
+    ball: str | Ball,
+    dimension: int,
+    directions: int | None,
+    rotations: int,
+    paired: bool,
+    table: bool = False,
 ) -> Ball:
-    """The ball to use: chosen, looked up by name, or as given; each copy turned if it is to be."""
+    """The ball to use: chosen, looked up by name, or as given; each copy turned if it is to be.
+
+    A `table` has columns beside those numbers that a ball moves.
+    """
     if isinstance(ball, str) and ball.startswith("auto"):
         pairs = paired if ball == "auto" else ball == "auto pairs"
-        return _automatic_ball(dimension, directions, rotations, pairs)
+        return _automatic_ball(dimension, directions, rotations, pairs, table)
+    if not dimension:
+        raise SettingsError(
+            f"no number moves, so that the ball {ball!r} has nothing to move: leave it out"
+        )
     chosen = balls.named(ball, dimension, directions) if isinstance(ball, str) else ball
     if chosen.dimension != dimension:
         raise SettingsError(
@@ -130,14 +150,20 @@ def choose_ball(
     return chosen
 
 
-def _automatic_ball(dimension: int, directions: int | None, rotations: int, paired: bool) -> Ball:
+def _automatic_ball(
+    dimension: int, directions: int | None, rotations: int, paired: bool, table: bool
+) -> Ball:
     """The default ball: the whole (anti)simplex while it fits, orthonormal directions beyond.
 
     Up to four turns share what a point may cost; further turns are as large and cost more.
     """
     turns = min(max(1, rotations), TURNS)
     wanted = directions or max(2, (MOST_QUERIES - QUERIES - turns) // turns)
+    if not dimension:
+        return table_ball(None, wanted, paired)
     whole = balls.antisimplex(dimension) if paired else balls.simplex(dimension)
     name = "orthonormal pairs" if paired else "orthonormal"
     ball = whole if whole.count <= wanted else balls.named(name, dimension, wanted)
+    if table:
+        ball = table_ball(ball, wanted, paired)
     return balls.rotated(ball) if rotations else ball

@@ -14,6 +14,7 @@ from anharmonic.measures.search.result import StepRule, StepSettings, walking_ba
 from anharmonic.measures.search.steps import Climb, StepChooser
 from anharmonic.measures.setup.batching import caller_for
 from anharmonic.measures.setup.settling import DEFAULTS, SetupArguments, settle
+from anharmonic.measures.setup.table_rows import table_rows
 from anharmonic.regions import Region
 
 __all__ = ["StepArguments", "prepare"]
@@ -42,12 +43,16 @@ def prepare(
     setup = settle(model, points, **cast(SetupArguments, shared))
     region = setup.region
     step_rule = StepRule(
-        ball=walking_ball(ball, region.dimension, directions, climb),
+        ball=walking_ball(
+            ball, setup.ball_dimension, directions, climb, table=region.neighbourhood is not None
+        ),
         radius=setup.radius,
         units=setup.units,
         limits=setup.limits,
         grid=_grid(arguments.get("grid"), region),
         seed=setup.seed,
+        table=table_rows(region),
+        zeros_stay=region.form == "sparse",
     )
     settings = setup.describe(
         StepSettings,
@@ -69,6 +74,10 @@ def _grid(grid: ArrayLike | None, region: Region) -> Floats | None:
     """The rounding of each moving column; points that are not on the grid are refused."""
     if grid is None:
         return None
+    if region.neighbourhood is not None:
+        raise SettingsError(
+            "grid= is for rows of numbers: here whole numbers step on their own grid; leave it out"
+        )
     try:
         cells = np.broadcast_to(np.asarray(grid, dtype=np.float64), (region.dimension,)).copy()
     except (TypeError, ValueError) as problem:

@@ -24,19 +24,26 @@ from anharmonic._core.settings import Settings
 from anharmonic._core.statistics import Rate
 from anharmonic.errors import SettingsError
 from anharmonic.measures.setup.batching import Flags
-from anharmonic.measures.setup.sphere import Segment, around
+from anharmonic.measures.setup.protocols import Segment
+from anharmonic.measures.setup.sphere import around
+from anharmonic.measures.setup.table_rows import ONE_COLUMN, TableRows, one_column
 
 __all__ = ["Search", "StepRule", "walking_ball"]
 
 COLUMNS = ("start", "choice", "label", "margin", "gamma", "flip", "queries")
 
 
-def walking_ball(ball: str | Ball, dimension: int, directions: int, climb: str) -> Ball:
+def walking_ball(
+    ball: str | Ball, dimension: int, directions: int, climb: str, table: bool = False
+) -> Ball:
     """The directions a step chooses from; "auto" steps along one coordinate at a time.
 
     All of them where there are no more than `directions`, else as many drawn afresh for every
-    step. A random walk needs one direction per step.
+    step. A random walk needs one direction per step. In a `table` of other than numbers "auto"
+    moves one column at a time, which is drawn too.
     """
+    if table and isinstance(ball, str) and ball in ("auto", ONE_COLUMN):
+        return one_column(dimension, directions)
     if isinstance(ball, str):
         name = "cross" if 2 * dimension <= directions else "onehot"
         ball = balls.named(name if ball == "auto" else ball, dimension, directions)
@@ -70,6 +77,8 @@ class StepRule:
     limits: tuple[Floats, Floats] | None
     grid: Floats | None
     seed: int
+    table: TableRows | None = None
+    zeros_stay: bool = False
 
     @property
     def pairs_alike(self) -> bool:
@@ -81,19 +90,33 @@ class StepRule:
         """Directions the ball draws; with pairs their reflections come after them."""
         return self.ball.count // 2 if self.ball.paired else self.ball.count
 
-    def neighbours(self, start: Array, rows: Integers, turn: int, first: int, stop: int) -> Array:
-        """Where steps along directions first…stop end, reflections after: (rows, ends, n)."""
+    def neighbours(
+        self,
+        start: Array,
+        rows: Integers,
+        turn: int,
+        first: int,
+        stop: int,
+        owners: Integers | None = None,
+    ) -> Array:
+        """Where steps along directions first…stop end, reflections after: (rows, ends, n).
+
+        `owners` are the region's rows, where `rows` only number what is drawn.
+        """
         # Rounding keeps to the bounds as well.
         unbounded = self if self.grid is None else replace(self, limits=None)
-        points, _ = around(unbounded, start, rows, [Segment(turn, first, stop)])
+        segments = [Segment(turn, first, stop)]
+        points, _ = around(unbounded, start, rows, segments, owners=owners)
         return self.rounded(points)
 
-    def anywhere(self, start: Array, rows: Integers, turn: int) -> tuple[Array, Integers]:
+    def anywhere(
+        self, start: Array, rows: Integers, turn: int, owners: Integers | None = None
+    ) -> tuple[Array, Integers]:
         """Where a random step of each row ends, (rows, n), and the choice it stands for.
 
         It goes along the turn's first direction or, with pairs, against it.
         """
-        ends = self.neighbours(start, rows, turn, 0, 1)
+        ends = self.neighbours(start, rows, turn, 0, 1, owners)
         side = np.zeros(len(rows), dtype=np.int64)
         if self.ball.paired:
             # An index no ball draws from, so that the side is independent of the direction.
@@ -184,6 +207,9 @@ class Search:
         The ball, where it is not one that the settings name.
     ends : (points, n)
         Where the walks ended; worked out from the choices where it is not given.
+    trail : (points, steps + 1, n)
+        Where the walks stood after each step, in tables of other than numbers: coded as
+        `starts` are.
     """
 
     starts: Floats
@@ -196,6 +222,7 @@ class Search:
     settings: StepSettings
     ball: Ball | None = field(default=None, compare=False)
     ends: Array = field(default=None, compare=False)
+    trail: Array = field(default=None, compare=False)
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -233,6 +260,8 @@ class Search:
 
     def path(self, row: int) -> Array:
         """Every point of one walk, its start first: (steps taken + 1, …)."""
+        if self.trail is not None:
+            return self.trail[row, : self.taken[row] + 1]
         step_rule = self.step_rule
         position = self.starts[row]
         positions = [position]
@@ -346,7 +375,10 @@ class Search:
             *(self.flips, self.queries),
         )
         about = {"holds": "search", "settings": self.settings.plain()}
-        return tables.save(tables.arrow(dict(zip(COLUMNS, arrays, strict=True)), about), path)
+        columns = dict(zip(COLUMNS, arrays, strict=True))
+        if self.trail is not None:
+            columns["trail"] = self.trail.reshape(len(self), -1)
+        return tables.save(tables.arrow(columns, about), path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Search:
@@ -355,6 +387,8 @@ class Search:
         start, choice, label, margin, gamma, flip, queries = (
             tables.column(table, name) for name in COLUMNS
         )
-        return cls(
-            start, choice, label, margin, gamma, flip, queries, StepSettings.read(about["settings"])
-        )
+        settings = StepSettings.read(about["settings"])
+        trail = None
+        if "trail" in table.column_names:
+            trail = tables.column(table, "trail").reshape(len(start), settings.steps + 1, -1)
+        return cls(start, choice, label, margin, gamma, flip, queries, settings, trail=trail)

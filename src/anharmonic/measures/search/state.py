@@ -27,7 +27,7 @@ __all__ = ["SearchState"]
 
 SAME = (
     *("points", "fingerprint", "kind", "climb", "radius", "scale", "columns", "bounds", "grid"),
-    *("ball", "directions", "stop", "seed"),
+    *("ball", "directions", "stop", "seed", "kinds", "law"),
 )
 """Settings that a search must share with the one it goes on from."""
 
@@ -48,6 +48,11 @@ class SearchState:
         self.gammas = np.full((count, steps), np.nan)
         self.flips = np.full(count, -1, dtype=np.int64)
         self.queries = np.zeros(count, dtype=np.int64)
+        # A table's steps take values from its reference, which no file has: kept as they come.
+        self.trail = None
+        if chooser.step_rule.table is not None:
+            self.trail = np.full((count, steps + 1, self.starts.shape[1]), np.nan)
+            self.trail[:, 0] = self.starts
         self.recording = Lock()
 
     def resume_from(self, earlier: Search) -> None:
@@ -62,6 +67,8 @@ class SearchState:
         self.choices[:, :done], self.gammas[:, :done] = earlier.choices, earlier.gammas
         self.labels[:, : done + 1], self.margins[:, : done + 1] = earlier.labels, earlier.margins
         self.flips[:], self.queries[:] = earlier.flips, earlier.queries
+        if self.trail is not None and earlier.trail is not None:
+            self.trail[:, : done + 1] = earlier.trail
         moved = np.flatnonzero((earlier.choices >= 0).any(axis=1))
         if len(moved):
             # A file does not hold a ball of the caller's own, who has given it again.
@@ -82,6 +89,7 @@ class SearchState:
             settings=self.settings if finished else self.settings.with_facts(unfinished=True),
             ball=self.chooser.step_rule.ball,
             ends=np.array(numbers(self.positions)),
+            trail=None if self.trail is None else self.trail.copy(),
         )
 
     def begin(self) -> None:
@@ -166,6 +174,8 @@ class SearchState:
         """Write down a step; where it went nowhere, label and margin stay as they were."""
         first, moved = self.labels[rows, 0], step.choices >= 0
         self.positions[rows.tolist()] = step.ends
+        if self.trail is not None:
+            self.trail[rows, number + 1] = step.ends
         self.choices[rows, number] = step.choices
         self.gammas[rows, number] = np.where(moved, step.gammas, np.nan)
         labels, margins = labels_of(step.outputs), margins_of(step.outputs, first)

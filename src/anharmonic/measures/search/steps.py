@@ -176,7 +176,7 @@ class StepChooser:
                 points_at_once = max(1, self.chunk // (self.sides * (high - low)))
                 for block in blocks(np.arange(len(drawn)), points_at_once):
                     around = self.step_rule.neighbours(
-                        points[block.tolist()], drawn[block], turn, low, high
+                        points[block.tolist()], drawn[block], turn, low, high, owners[block]
                     )
                     outputs = self._outputs_on_device(around, owners[block])
                     total[block] += to_numpy64(of_classes(outputs, classes[block]).sum(axis=1))
@@ -185,8 +185,11 @@ class StepChooser:
 
 
 def _unmoved(ends: Array, start: Array) -> Flags:
-    """Which steps (rows, ends, n) ended where they began."""
-    return to_numpy64(array_namespace(ends).all(ends == start[:, None, :], axis=-1)) > 0
+    """Which steps (rows, ends, n) ended where they began; a missing cell is where it was."""
+    xp = array_namespace(ends)
+    here = start[:, None, :]
+    same = (ends == here) | (xp.isnan(ends) & xp.isnan(here))
+    return to_numpy64(xp.all(same, axis=-1)) > 0
 
 
 def _pick(values: Array, columns: Integers) -> Array:

@@ -14,6 +14,7 @@ from array_api_compat import array_namespace, device, is_torch_array
 from numpy.typing import NDArray
 
 from anharmonic._core.arrays import to_numpy, to_numpy64
+from anharmonic._core.columns import shown
 from anharmonic._core.protocols import Array, Floats, Integers, Map, Model
 from anharmonic.errors import (
     AnharmonicError,
@@ -202,16 +203,18 @@ def call_on_device(caller: ModelCaller, points: Array, rows: Integers) -> Array:
     """
     outputs, bad = call_with_flags(caller, points, rows)
     if bad.any():
-        raise non_finite_error(rows[bad])
+        raise non_finite_error(rows[bad], caller.region)
     return outputs
 
 
-def non_finite_error(rows: Integers) -> OutputError:
+def non_finite_error(rows: Integers, region: Region | None = None) -> OutputError:
     """The error that names rows at or near which a model gave no number."""
     affected = np.unique(rows).tolist()
+    hint = "" if region is None else _gaps(region)
     problem = OutputError(
         f"the model gave NaN or infinity at or near rows {listed(affected, 10)}: leave them out "
-        "(error.rows has all of them), or give bounds= so that their neighbours stay legal"
+        "(error.rows has all of them), or "
+        + (hint or "give bounds= so that their neighbours stay legal")
     )
     problem.rows = affected
     return problem
@@ -305,7 +308,7 @@ def _call_once(caller: ModelCaller, points: Array, rows: Integers, start: int) -
             raise
         except Exception as problem:
             affected = np.unique(rows[start:stop]).tolist()
-            raise MeasurementStopped.because(problem, affected) from problem
+            raise MeasurementStopped.because(problem, affected, _gaps(caller.region)) from problem
         if tried:
             warnings.warn(
                 f"a call of {tried:,} rows did not fit on the device: going on with "
@@ -313,6 +316,18 @@ def _call_once(caller: ModelCaller, points: Array, rows: Integers, start: int) -
                 stacklevel=2,
             )
         return call
+
+
+def _gaps(region: Region) -> str:
+    """What to do where a model may have failed because neighbours have missing cells."""
+    law = region.neighbourhood
+    if law is None or not any(site.movement == "gap" for site in law.sites):
+        return ""
+    names = [law.names[site.columns[0]] for site in law.sites if site.movement == "gap"]
+    return (
+        f"cells are missing in {shown(names)}, and so in some neighbours: if the model takes none, "
+        "fill them in points and reference, or hold these columns still with moving="
+    )
 
 
 def _check_shape(outputs: Array, wanted: int) -> Array:

@@ -7,19 +7,27 @@ from dataclasses import replace
 from typing import cast
 
 import numpy as np
-from array_api_compat import array_namespace
+from array_api_compat import array_namespace, is_numpy_array
 from numpy.typing import ArrayLike
 
 from anharmonic._core.arrays import to_numpy64
-from anharmonic._core.columns import is_index, shown
+from anharmonic._core.columns import is_id, is_index, shown
 from anharmonic._core.protocols import Array, Floats
 from anharmonic._core.randomness import generator
 from anharmonic._core.streams import Stream
 from anharmonic.errors import PointsError, SettingsError
 from anharmonic.models.inputs import Inputs
 from anharmonic.regions import Region, as_region, require_finite
+from anharmonic.regions.tables import Kinds, TableNeighbourhood, table_neighbourhood
 
-__all__ = ["limits", "nearest_distance", "radius_of", "read_columns", "scaled"]
+__all__ = [
+    "limits",
+    "nearest_distance",
+    "radius_of",
+    "read_columns",
+    "scaled",
+    "with_neighbourhood",
+]
 
 FRACTION = 1.0
 """Of the median distance to the nearest neighbour: what best separated overfit models in the
@@ -31,19 +39,42 @@ QUERIED, AMONG = 100, 20_000
 
 
 def scaled(
-    region: Region, scale: ArrayLike | str | None, reference: object, models: Sequence[object] = ()
+    region: Region,
+    scale: ArrayLike | str | None,
+    reference: object,
+    models: Sequence[object] = (),
+    kinds: Kinds | None = None,
+    seed: int = 0,
+    numbers: bool = False,
 ) -> tuple[Region, Floats, Region]:
     """What moves of the region, a unit for each such column, and the reference.
 
     Columns that none of the `models` reads stay, where these know, and so do constant ones.
     "auto" takes the standard deviation in the reference data (the points themselves where
-    none are given); an image or a grid is in one unit already; None keeps raw units.
+    none are given); an image or a grid is in one unit already; None keeps raw units. Rows that
+    are not all numbers get a neighbourhood of their own, in units of their own; where only
+    `numbers` may move, all else stays.
     """
-    region = _read_by(region, models)
+    if region.neighbourhood is not None:
+        return region, region.neighbourhood.units, region
+    known = None if reference is None else as_region(reference)
+    kinds = kinds or region.told
+    if _may_be_table(region) and not numbers:
+        region, known = _coded(region, known, models, kinds, seed)
+        if region.neighbourhood is not None:
+            if scale is None or not isinstance(scale, str):
+                raise SettingsError(
+                    "scale= is for rows of numbers: here units come from the reference, so leave "
+                    f"it out ({_kinds_in_words(region)})"
+                )
+            return region, region.neighbourhood.units, known or region
+    elif kinds:
+        raise SettingsError("kinds= is for tables and arrays of rows: leave it out here")
+    region = replace(_read_by(region, models), plain=True)
     require_finite(region, "points")
     data = region
-    if reference is not None:
-        data = _with_same_columns(as_region(reference), region)
+    if known is not None:
+        data = _with_same_columns(known, region)
         require_finite(data, "reference")
     if scale is None or (isinstance(scale, str) and scale == "auto" and region.one_unit):
         return region, np.ones(region.dimension), data
@@ -61,6 +92,91 @@ def scaled(
     if not (np.isfinite(units).all() and (units > 0).all()):
         raise SettingsError("scale must be positive and finite: hold a column still instead of 0")
     return region, units, data
+
+
+def _may_be_table(region: Region) -> bool:
+    """Whether rows may be other than numbers: tables, and arrays of rows that are no images."""
+    if region.kind == "grid" or region.plain:
+        return False
+    return region.is_table or (is_numpy_array(region.values) and len(region.shape) < 2)
+
+
+def _coded(
+    region: Region,
+    known: Region | None,
+    models: Sequence[object],
+    kinds: Kinds | None,
+    seed: int,
+) -> tuple[Region, Region | None]:
+    """The region and the reference with a neighbourhood, where not all that moves is numbers."""
+    if not region.is_table:
+        # An array's cells are numbers; only gaps, or kinds that were told, make more of them.
+        plain = np.isfinite(np.add.reduce(region.values, axis=None, dtype=np.float64))
+        if known is not None and plain and is_numpy_array(known.values):
+            plain = np.isfinite(np.add.reduce(known.values, axis=None, dtype=np.float64))
+        if plain and not kinds and region.form != "sparse":
+            return region, known
+    names = _movable(region, models)
+    if not names:
+        return region, known
+    if known is not None:
+        offered = known.names if known.is_table else known.columns
+        lacking = [name for name in names if name not in offered]
+        if lacking or known.is_table != region.is_table:
+            # Said by what follows, which compares the columns of both.
+            return region, known
+    settled = table_neighbourhood(
+        _moving_cells(region, names),
+        None if known is None else _moving_cells(known, names),
+        names,
+        kinds,
+        seed,
+    )
+    law = settled.neighbourhood
+    if law is None:
+        if region.is_table and settled.held and not region.settled:
+            region = replace(region.along([n for n in names if n not in settled.held]))
+        return region, known
+    moved = with_neighbourhood(region, law)
+    return moved, None if known is None else with_neighbourhood(known, law)
+
+
+def _movable(region: Region, models: Sequence[object]) -> list[str]:
+    """Columns that may move: those named, those the models read, or all that may be features."""
+    if region.settled or not region.is_table:
+        return list(region.columns)
+    read = read_columns(region, models)
+    if read is not None:
+        return [name for name in region.names if name in read and not is_index(name)]
+    return [name for name in region.names if not (is_index(name) or is_id(name))]
+
+
+def _moving_cells(region: Region, names: Sequence[str]) -> Array:
+    """A table as it is, or the columns of an array."""
+    if region.is_table:
+        return region.source
+    return to_numpy64(region.along(list(names)).values)
+
+
+def with_neighbourhood(region: Region, law: TableNeighbourhood) -> Region:
+    """The region coded, with what the law moves moving."""
+    if region.neighbourhood is law:
+        return region
+    values = (
+        to_numpy64(region.along(law.names).values)
+        if law.coding is None
+        else law.coding.encode(region.source)
+    )
+    still = tuple(name for name in region.names if name not in law.names)
+    return replace(
+        region, values=values, columns=law.names, still=still, settled=True, neighbourhood=law
+    )
+
+
+def _kinds_in_words(region: Region) -> str:
+    law = region.neighbourhood
+    assert law is not None
+    return ", ".join(f"{kind.name}: {kind.kind}" for kind in law.kinds if kind.kind != "number")
 
 
 def read_columns(region: Region, models: Sequence[object]) -> set[str] | None:
@@ -83,8 +199,8 @@ def _read_by(region: Region, models: Sequence[object]) -> Region:
         region = replace(region, settled=bool(models))
     if not region.dimension:
         raise PointsError(
-            f"no column can move ({shown(region.still)} stay): numbers that the model reads are "
-            "needed, or name some in moving= (--moving)"
+            f"no column can move ({shown(region.still)} stay): columns that the model reads and "
+            "that differ between rows are needed, or name some in moving= (--moving)"
         )
     return region
 
@@ -128,7 +244,8 @@ def radius_of(
                 "on a grid the distance between points says nothing about the data: "
                 "give a radius, or reference=<data>"
             )
-        distance = nearest_distance(reference.values, units, seed)
+        law = reference.neighbourhood
+        distance = nearest_distance(reference.values, units, seed) if law is None else law.nearest
         return FRACTION * distance, distance
     number = float(radius)
     if not (np.isfinite(number) and number > 0):
@@ -189,6 +306,11 @@ def limits(bounds: object, region: Region) -> tuple[Floats, Floats] | None:
     """Lower and upper bounds for each moving column."""
     if bounds is None:
         return None
+    if region.neighbourhood is not None:
+        raise SettingsError(
+            "bounds= is for rows of numbers: here columns stay within what the reference has; "
+            'kinds={"column": "bounded"} says it of a number'
+        )
     try:
         low, high = cast(Iterable[ArrayLike], bounds)
         lower = np.broadcast_to(np.asarray(low, dtype=np.float64), (region.dimension,))

@@ -25,10 +25,11 @@ from anharmonic._core.settings import Settings
 from anharmonic.errors import SettingsError
 from anharmonic.measures.setup.batching import ModelCaller, caller_for
 from anharmonic.measures.setup.fingerprints import fingerprint
-from anharmonic.measures.setup.scale import limits, radius_of, scaled
+from anharmonic.measures.setup.scale import limits, radius_of, scaled, with_neighbourhood
 from anharmonic.models import as_model
 from anharmonic.models.labels import codes
 from anharmonic.regions import Region, as_region, require_finite
+from anharmonic.regions.tables import Kinds
 
 __all__ = [
     "DEFAULTS",
@@ -55,6 +56,7 @@ class SetupArguments(TypedDict, total=False):
     scale: ArrayLike | Literal["auto"] | None
     reference: object
     moving: Sequence[str | int] | None
+    kinds: Kinds | None
     bounds: object
     output: object
     batch_size: int | None
@@ -66,6 +68,7 @@ DEFAULTS: SetupArguments = {
     "scale": "auto",
     "reference": None,
     "moving": None,
+    "kinds": None,
     "bounds": None,
     "output": None,
     "batch_size": None,
@@ -212,14 +215,36 @@ class Setup:
             still=list(region.still),
             bounds=None if self.limits is None else [edge.tolist() for edge in self.limits],
             seed=self.seed,
+            **self._table_facts(),
             **more,
         )
 
+    def _table_facts(self) -> dict[str, object]:
+        """What rows that are not all numbers add: kinds, shares of the distance, the law."""
+        law = self.region.neighbourhood
+        if law is None:
+            return {}
+        return {
+            "kinds": [kind.kind for kind in law.kinds],
+            "shares": law.column_shares.tolist(),
+            "law": law.fingerprint,
+        }
+
+    @property
+    def ball_dimension(self) -> int:
+        """How many columns a ball moves: all, or the numbers beside other kinds."""
+        law = self.region.neighbourhood
+        return self.region.dimension if law is None else len(law.numbers)
+
     def at(self, region: Region) -> Setup:
         """The same setup at other points, with what was learnt of the model's calls kept."""
-        if region.columns != self.region.columns:
-            region = region.along(self.region.columns)
-        require_finite(region, "points")
+        law = self.region.neighbourhood
+        if law is not None:
+            region = with_neighbourhood(region, law)
+        else:
+            if region.columns != self.region.columns:
+                region = region.along(self.region.columns)
+            require_finite(region, "points")
         bounds = None if self.limits is None else limits(self.limits, region)
         caller = self.caller._replace(region=region)
         return replace(self, region=region, caller=caller, limits=bounds)
@@ -236,16 +261,27 @@ class SettledPoints(NamedTuple):
 
 
 def settle_points(
-    models: Sequence[Model], points: object, given: SetupArguments, *, distance: bool = True
+    models: Sequence[Model],
+    points: object,
+    given: SetupArguments,
+    *,
+    distance: bool = True,
+    numbers: bool = False,
 ) -> SettledPoints:
     """Region, units and radius that are the same for all of the models.
 
     What any of them reads moves, unless the arguments say what does. Without `distance` no
-    radius is needed, and none is looked for.
+    radius is needed, and none is looked for. With `numbers` all other columns stay.
     """
     arguments = DEFAULTS | given
     region, units, reference = scaled(
-        as_region(points, arguments["moving"]), arguments["scale"], arguments["reference"], models
+        as_region(points, arguments["moving"]),
+        arguments["scale"],
+        arguments["reference"],
+        models,
+        arguments["kinds"],
+        arguments["seed"],
+        numbers,
     )
     radius, nearest = (
         radius_of(arguments["radius"], reference, units, arguments["seed"])
@@ -261,19 +297,20 @@ def settle(
     *,
     together: int = 1,
     distance: bool = True,
+    numbers: bool = False,
     **given: Unpack[SetupArguments],
 ) -> Setup:
     """The setup that these arguments stand for.
 
     `together` points are asked for in one call, where a call's size is fixed. Without `distance`
-    no radius is needed, and none is looked for.
+    no radius is needed, and none is looked for. With `numbers` all other columns stay.
     """
     arguments = DEFAULTS | given
     batch_size = arguments["batch_size"]
     if batch_size is not None and batch_size < 1:
         raise SettingsError(f"batch_size must be at least 1, got {batch_size}")
     adapted = as_model(model, output=arguments["output"])
-    settled = settle_points([adapted], points, arguments, distance=distance)
+    settled = settle_points([adapted], points, arguments, distance=distance, numbers=numbers)
     caller, chunk = caller_for(adapted, settled.region, batch_size, together)
     return Setup(
         model=adapted,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import groupby
 from types import ModuleType
-from typing import NamedTuple, Protocol
 
 import numpy as np
 from array_api_compat import array_namespace, device, is_numpy_array
@@ -14,7 +13,9 @@ from anharmonic._core.arrays import array_like
 from anharmonic._core.protocols import Array, Ball, Draw, Floats, Integers
 from anharmonic._core.reductions import Reduction
 from anharmonic.measures.setup.batching import ModelCaller
+from anharmonic.measures.setup.protocols import Neighbourhood, Segment
 from anharmonic.measures.setup.settling import Setup
+from anharmonic.measures.setup.table_rows import TableRows, around_table, table_rows
 from anharmonic.regions import Region
 
 __all__ = [
@@ -31,29 +32,6 @@ BLOCK = 16384
 """Points whose directions are drawn at once: what they need should stay in the caches."""
 
 
-class Neighbourhood(Protocol):
-    """How neighbours are made: in which directions, how far, within which bounds."""
-
-    @property
-    def ball(self) -> Ball: ...
-
-    @property
-    def radius(self) -> float: ...
-
-    @property
-    def units(self) -> Floats: ...
-
-    @property
-    def limits(self) -> tuple[Floats, Floats] | None: ...
-
-    @property
-    def pairs_alike(self) -> bool:
-        """Whether bounds shorten both of a pair where they shorten one, as a mean needs."""
-
-    @property
-    def seed(self) -> int: ...
-
-
 @dataclass(frozen=True)
 class Sphere:
     """Spheres around the rows of a region: the model's calls, the radius, the directions.
@@ -68,6 +46,11 @@ class Sphere:
         How a vector of outputs becomes a number.
     noisy
         Whether the model answers the same question differently.
+    table
+        How rows move that are not all numbers.
+    listed
+        Every neighbour there is (rows, neighbours, n), and weights (rows, neighbours), where
+        these are few.
     """
 
     caller: ModelCaller
@@ -79,6 +62,8 @@ class Sphere:
     seed: int
     chunk: int
     noisy: bool = False
+    table: TableRows | None = None
+    listed: tuple[Floats, Floats] | None = None
 
     @classmethod
     def of(cls, setup: Setup, ball: Ball, reduction: Reduction = "norm") -> Sphere:
@@ -92,6 +77,7 @@ class Sphere:
             reduction=reduction,
             seed=setup.seed,
             chunk=setup.chunk,
+            table=table_rows(setup.region),
         )
 
     @property
@@ -102,19 +88,19 @@ class Sphere:
     def pairs_alike(self) -> bool:
         return True
 
-
-class Segment(NamedTuple):
-    """A run of one turn's directions."""
-
-    turn: int
-    start: int
-    stop: int
+    @property
+    def zeros_stay(self) -> bool:
+        return self.region.form == "sparse"
 
 
 def neighbourhood(
     sphere: Sphere, rows: Integers, segments: list[Segment], centres: int
 ) -> tuple[Array, int]:
     """Points to ask for, (rows, centres + directions, n), and how many the bounds moved."""
+    if sphere.listed is not None:
+        start = np.repeat(rows_on_device(sphere.caller, rows)[:, None, :], centres, axis=1)
+        listed = [sphere.listed[0][rows, first:stop] for _, first, stop in segments]
+        return np.concatenate([start, *listed], axis=1), 0
     return around(sphere, rows_on_device(sphere.caller, rows), rows, segments, centres)
 
 
@@ -126,14 +112,23 @@ def rows_on_device(caller: ModelCaller, rows: Integers) -> Array:
 
 
 def around(
-    reach: Neighbourhood, start: Array, rows: Integers, segments: list[Segment], centres: int = 0
+    reach: Neighbourhood,
+    start: Array,
+    rows: Integers,
+    segments: list[Segment],
+    centres: int = 0,
+    owners: Integers | None = None,
 ) -> tuple[Array, int]:
     """Neighbours of any points `start` (rows, n), with the directions those rows get.
 
     (rows, centres + directions, n), and how many the bounds moved. Coordinate by coordinate, a
     pair is made as short as its shorter side allows: cut on one side alone, it would show the
-    slope of f instead of its bend. Single directions are cut where they leave.
+    slope of f instead of its bend. Single directions are cut where they leave. `owners` are the
+    region's rows that the points belong to, where `rows` only number what is drawn.
     """
+    if reach.table is not None:
+        whose = rows if owners is None else owners
+        return around_table(reach, reach.table, start, rows, segments, centres, whose, around)
     xp = array_namespace(start)
     width = sum(stop - first for _, first, stop in segments) * (2 if reach.ball.paired else 1)
     shape = (len(rows), centres + width, start.shape[1])
@@ -187,6 +182,8 @@ def _draw_neighbours(
         # (turns · rows, directions, n), or (1, directions, n) where all get the same.
         steps = reach.ball.draw(Draw(reach.seed, *row_and_turn, start), indices)
         steps *= lengths
+        if reach.zeros_stay:
+            steps = steps * np.tile(start != 0, (len(turns), 1))[:, None, :]
         if longest is not None:
             shaped = steps.reshape((-1, len(start) if len(steps) > 1 else 1, *steps.shape[1:]))
             fitting = xp.clip(shaped, -longest, longest)

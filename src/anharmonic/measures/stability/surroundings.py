@@ -81,8 +81,9 @@ def walked(
         # Every walk draws steps of its own, whatever it is called together with.
         walk = np.repeat(rows, walks_per_row) * walks + np.tile(np.arange(low, high), count)
         position = start[np.repeat(np.arange(count), walks_per_row).tolist()]
+        owners = np.repeat(rows, walks_per_row)
         for number in range(steps):
-            position, _ = chooser.step_rule.anywhere(position, walk, 2 * number + TURN)
+            position, _ = chooser.step_rule.anywhere(position, walk, 2 * number + TURN, owners)
         return position.reshape((count, walks_per_row, start.shape[1]))
 
     return _collect(chooser, walks, 1, ends, True, report_progress)

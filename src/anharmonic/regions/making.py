@@ -1,144 +1,31 @@
-"""Where to measure: points, a grid, the hull of data, a window of traffic.
-
-A region is points plus what is needed to move them: which columns may move, how to put a
-moved point back into the form the model knows, and the volume where one is known.
-"""
+"""Where to measure: points, a grid, the hull of data, a window of traffic."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, cast
+from dataclasses import replace
+from typing import Any, cast
 
 import narwhals.stable.v1 as nw
 import numpy as np
-from array_api_compat import array_namespace, device, is_numpy_array, is_torch_array
+from array_api_compat import is_torch_array
 from narwhals.exceptions import DuplicateError
 from numpy.typing import ArrayLike
+from scipy import sparse
 
 from anharmonic._core.arrays import to_numpy64
 from anharmonic._core.columns import is_id, is_index, repeated, shown
 from anharmonic._core.frames import Table, as_table
 from anharmonic._core.hulls import draw_in_hull
-from anharmonic._core.protocols import Array, Floats, Integers
+from anharmonic._core.protocols import Array
 from anharmonic._core.randomness import generator
 from anharmonic._core.streams import Stream
-from anharmonic.errors import PointsError, SettingsError, listed
+from anharmonic.errors import PointsError, SettingsError
+from anharmonic.regions.forms import as_objects, as_texts, dense_numbers, is_objects, is_texts
+from anharmonic.regions.region import Region, numbers_of, require_finite
+from anharmonic.regions.tables import Kinds
 
-if TYPE_CHECKING:
-    import pandas
-
-__all__ = ["Region", "as_region", "grid", "hull", "points", "require_finite", "unmoved", "window"]
-
-
-@dataclass(frozen=True)
-class Region:
-    """Points to measure at, and how to move them.
-
-    Parameters
-    ----------
-    kind
-        "points", "grid", "hull" or "window".
-    source
-        What the points came as: an array (points, all coordinates), or a table.
-    values
-        The coordinates that move, (points, n), whatever the points came as.
-    columns, still
-        The names of what moves and of what stays; their numbers for arrays.
-    shape
-        Of one point, for arrays.
-    volume
-        Of the region, where it is known.
-    settled
-        Whether somebody has said what moves, or the model has been asked; until then it is all
-        that may be a feature.
-    steps
-        Cells along each axis of a whole grid.
-    """
-
-    kind: str
-    source: Array | Table
-    values: Array
-    columns: tuple[str, ...]
-    still: tuple[str, ...] = ()
-    shape: tuple[int, ...] = ()
-    volume: float | None = None
-    settled: bool = False
-    steps: tuple[int, ...] = ()
-
-    def __len__(self) -> int:
-        return int(self.values.shape[0])
-
-    @property
-    def dimension(self) -> int:
-        return int(self.values.shape[1])
-
-    @property
-    def one_unit(self) -> bool:
-        """Whether all coordinates share a unit: an image, or a grid given in its own units."""
-        return len(self.shape) > 1 or self.kind == "grid"
-
-    @property
-    def is_table(self) -> bool:
-        return isinstance(self.source, nw.DataFrame)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """All columns of a point as the model sees it, moving or not."""
-        if self.is_table:
-            return tuple(self.source.columns)
-        width = int(np.prod(self.shape))
-        return self.columns if not self.still else tuple(str(index) for index in range(width))
-
-    @property
-    def index(self) -> pandas.Index | None:
-        """The rows' labels, of a pandas frame."""
-        return getattr(self.source.to_native(), "index", None) if self.is_table else None
-
-    def restored(self, moved: Array, rows: Integers) -> Array:
-        """Moved coordinates (queries, n) as the model takes them: what stays is put back.
-
-        Parameters
-        ----------
-        moved
-            The coordinates that moved.
-        rows
-            The point that each query belongs to, (queries,).
-        """
-        if self.is_table:
-            return _restored_table(self, moved, rows)
-        if self.still:
-            moved = _restored_array(self, moved, rows)
-        return moved.reshape((-1, *self.shape)) if len(self.shape) > 1 else moved
-
-    def rows(self, indices: Integers) -> Region:
-        """The same region at some of its points."""
-        chosen = indices.tolist()
-        return replace(self, source=self.source[chosen], values=self.values[chosen], steps=())
-
-    @property
-    def numeric(self) -> tuple[str, ...]:
-        """Columns that could move."""
-        if not self.is_table:
-            return self.names
-        return tuple(name for name in self.names if self.source[name].dtype.is_numeric())
-
-    def holding(self, still: Sequence[str]) -> Region:
-        """The same region with some columns held still."""
-        return self.along([name for name in self.columns if name not in still]) if still else self
-
-    def along(self, names: Sequence[str]) -> Region:
-        """The same region with just these columns moving, in this order."""
-        if tuple(names) == self.columns:
-            return self
-        if set(names) <= set(self.columns):
-            values = self.values[:, [self.columns.index(name) for name in names]]
-        elif self.is_table:
-            values = _numbers(self.source, names)
-        else:
-            values = self.source[:, [self.names.index(name) for name in names]]
-        still = tuple(name for name in (*self.still, *self.columns) if name not in names)
-        return replace(self, values=values, columns=tuple(names), still=still)
+__all__ = ["as_region", "grid", "hull", "points", "unmoved", "window"]
 
 
 def as_region(data: object, moving: Sequence[str | int] | None = None) -> Region:
@@ -156,24 +43,27 @@ def as_region(data: object, moving: Sequence[str | int] | None = None) -> Region
     return data if moving is None else _moving_only(data, [str(name) for name in moving])
 
 
-def points(data: object, moving: Sequence[str | int] | None = None) -> Region:
+def points(
+    data: object, moving: Sequence[str | int] | None = None, kinds: Kinds | None = None
+) -> Region:
     """Points given one by one.
 
     Parameters
     ----------
     data
-        An array (points, …), a tensor, or a DataFrame.
+        An array (points, …), a tensor, a DataFrame, a sparse matrix, or a list of texts.
     moving
-        The columns that may move. If not given, in a table the numeric columns move, but for an
-        index and ids, and all others stay; a model that knows its inputs narrows that to what it
-        reads.
+        The columns that may move. If not given, all of a table move but for an index, ids and
+        names; a model that knows its inputs narrows that to what it reads.
+    kinds
+        What columns are, where their types mislead: as in `gamma`.
 
     Examples
     --------
     >>> points([[1.0, 2.0], [3.0, 4.0]], moving=[0]).still
     ('1',)
     """
-    return _region("points", data, moving)
+    return replace(_region("points", data, moving), told=kinds)
 
 
 def window(
@@ -315,6 +205,13 @@ def unmoved(data: object) -> Region:
 
 
 def _region(kind: str, data: object, moving: Sequence[str | int] | None) -> Region:
+    form = ""
+    if is_texts(data):
+        data, form = as_texts(data), "texts"
+    elif is_objects(data):
+        data, form = as_objects(cast(Array, data)), "objects"
+    elif sparse.issparse(data):
+        data, form = dense_numbers(data), "sparse"
     try:
         table = as_table(data)
     except DuplicateError:
@@ -322,6 +219,7 @@ def _region(kind: str, data: object, moving: Sequence[str | int] | None) -> Regi
         twice = repeated(list(getattr(frame, "column_names", None) or frame.columns))
         raise PointsError(f"several columns are called {shown(twice)}: rename them") from None
     region = _from_array(kind, data) if table is None else _from_table(kind, table)
+    region = replace(region, form=form)
     if not len(region):
         raise PointsError("there are no points: give at least one row")
     if moving is not None:
@@ -355,72 +253,16 @@ def _from_array(kind: str, data: object) -> Region:
 
 def _from_table(kind: str, table: Table) -> Region:
     numeric = [name for name in table.columns if table[name].dtype.is_numeric()]
-    if not numeric:
-        raise PointsError(
-            f"no column is numeric, so nothing can move: encode some of {shown(table.columns)} "
-            "as numbers"
-        )
     # A step along a number that merely names a row is a step to nowhere.
     names = tuple(name for name in numeric if not (is_index(name) or is_id(name)))
     still = tuple(name for name in table.columns if name not in names)
-    return Region(kind, table, _numbers(table, names), names, still)
-
-
-def _numbers(table: Table, names: Sequence[str]) -> Floats:
-    if not names:
-        return np.empty((len(table), 0))
-    return np.asarray(table.select(names).to_numpy(), dtype=np.float64)
+    return Region(kind, table, numbers_of(table, names), names, still)
 
 
 def _moving_only(region: Region, moving: list[str]) -> Region:
     # A grid's columns may have names of their own, which its array does not know.
-    numeric = region.columns if not region.still else region.numeric
-    unknown = [name for name in moving if name not in numeric]
+    offered = region.columns if not region.still else region.names
+    unknown = [name for name in moving if name not in offered]
     if unknown:
-        raise SettingsError(f"cannot move {shown(unknown)}: numeric columns are {shown(numeric)}")
-    return replace(region.along([name for name in numeric if name in moving]), settled=True)
-
-
-def require_finite(region: Region, what: str) -> None:
-    """Refuse NaN and infinity in columns that move.
-
-    Parameters
-    ----------
-    region, what
-        To look at, and what it is, for the message: "points", "reference".
-    """
-    values = region.values
-    xp = array_namespace(values)
-    # One pass without an array of flags: a sum is finite unless something in it is not.
-    if is_numpy_array(values) and np.isfinite(np.add.reduce(values, axis=None)):
-        return
-    bad = ~xp.isfinite(values)
-    rows, columns = (np.flatnonzero(to_numpy64(xp.any(bad, axis=axis))) for axis in (1, 0))
-    if len(rows):
-        names = [region.columns[column] for column in columns.tolist()]
-        raise PointsError(
-            f"NaN or infinity in the {what}, in column {shown(names)} of rows "
-            f"{listed(rows.tolist())}: drop or fill them, or hold the column still by naming "
-            "the others in moving= (--moving)"
-        )
-
-
-def _restored_array(region: Region, moved: Array, rows: Integers) -> Array:
-    xp = array_namespace(moved)
-    # Each query's point with all its coordinates, (queries, all); then those that moved.
-    restored = xp.asarray(region.source[rows.tolist()], dtype=moved.dtype, device=device(moved))
-    restored[:, [region.names.index(column) for column in region.columns]] = moved
-    return restored
-
-
-def _restored_table(region: Region, moved: Array, rows: Integers) -> Array:
-    table: Table = region.source
-    columns = [
-        nw.new_series(name, moved[:, index], backend=table.implementation)
-        for index, name in enumerate(region.columns)
-    ]
-    others = [name for name in table.columns if name not in region.columns]
-    if not others:
-        return nw.to_native(columns[0].to_frame().with_columns(*columns[1:]))
-    kept = nw.maybe_reset_index(table.select(others)[rows.tolist()])
-    return nw.to_native(kept.with_columns(*columns).select(table.columns))
+        raise SettingsError(f"cannot move {shown(unknown)}: the columns are {shown(offered)}")
+    return replace(region.along([name for name in offered if name in moving]), settled=True)

@@ -1,0 +1,68 @@
+"""What helps to read a mean: the spread of the answers, and the columns they move with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from anharmonic._core.estimate import Estimate
+from anharmonic._core.protocols import Array, Floats
+from anharmonic._core.statistics import Moments
+
+__all__ = ["MovedColumn", "moved_columns", "spread_of"]
+
+
+class MovedColumn(NamedTuple):
+    """One column of a table, and how far the model's answers move with it.
+
+    `share` is in how many of the neighbours it moved. `change` is how much longer the change of
+    the answer is where it moved than where it did not, with its error over the points.
+    """
+
+    name: str
+    kind: str
+    share: float
+    change: Estimate
+
+
+def spread_of(outputs: Floats) -> float:
+    """The root mean square distance of answers (points,) or (points, columns) from their mean."""
+    known = outputs[np.isfinite(outputs.reshape(len(outputs), -1)).all(axis=1)]
+    if len(known) < 2:
+        return float("nan")
+    columns = known.reshape(len(known), -1)
+    return float(np.sqrt(np.mean(np.sum((columns - columns.mean(axis=0)) ** 2, axis=1))))
+
+
+def moved_columns(
+    columns: Mapping[str, Array], asked: Array, names: Sequence[str], kinds: Sequence[str]
+) -> list[MovedColumn]:
+    """Each column that did not move with a ball, the one with most weight first.
+
+    Parameters
+    ----------
+    columns
+        Of scores: "moved" (points, n), "moved_lengths" (points, n) and "lengths" (points,).
+    asked
+        Neighbours of each point, (points,).
+    names, kinds
+        Of the columns that moved.
+    """
+    if "moved" not in columns:
+        return []
+    moved, lengths, total = (columns[name] for name in ("moved", "moved_lengths", "lengths"))
+    found = []
+    for column, (name, kind) in enumerate(zip(names, kinds, strict=True)):
+        times = moved[:, column]
+        # Where it always or never moved, there is nothing to compare.
+        both = (times > 0) & (times < asked)
+        if not both.any():
+            continue
+        when = lengths[both, column] / times[both]
+        otherwise = (total[both] - lengths[both, column]) / (asked[both] - times[both])
+        gap = Moments.of(when - otherwise)
+        share = float(times.sum() / max(1, asked.sum()))
+        found.append(MovedColumn(name, kind, share, Estimate(float(gap.mean), float(gap.error))))
+    return sorted(found, key=lambda column: -column.share * column.change.value)

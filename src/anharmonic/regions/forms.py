@@ -1,0 +1,81 @@
+"""What models take that is no table: lists of texts, arrays of objects, sparse matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import narwhals.stable.v1 as nw
+import numpy as np
+from scipy import sparse
+
+from anharmonic._core import tables
+from anharmonic._core.protocols import Array, Floats
+from anharmonic.errors import PointsError
+
+__all__ = ["as_objects", "as_texts", "dense_numbers", "formed", "is_objects", "is_texts"]
+
+MOST_BYTES = 2 << 30
+"""Numbers of a sparse matrix that are held at once."""
+TEXT = "text"
+"""The name of the column that a list of texts becomes."""
+
+
+def is_texts(data: object) -> bool:
+    """Whether data are texts, one per point: a list, a Series or an array of strings."""
+    if isinstance(data, str) or not hasattr(data, "__len__") or hasattr(data, "columns"):
+        return False
+    if getattr(data, "ndim", 1) != 1 or not len(data):
+        return False
+    first: Any = data.iloc[0] if hasattr(data, "iloc") else data[0]  # type: ignore[index]
+    return isinstance(first, str)
+
+
+def as_texts(data: Any) -> Any:
+    """Texts as a table of one column."""
+    index = getattr(data, "index", None)
+    frame = tables.frame(tables.arrow({TEXT: [str(text) for text in data]}, {}))
+    if index is not None and not callable(index) and hasattr(frame, "set_axis"):
+        return frame.set_axis(index, axis=0)
+    return frame
+
+
+def is_objects(data: object) -> bool:
+    """Whether data are an array of cells that are not all numbers."""
+    return isinstance(data, np.ndarray) and data.ndim == 2 and data.dtype.kind in "OUS"
+
+
+def as_objects(data: Array) -> Any:
+    """An array of objects as a table, each column of the type that its cells have."""
+    import pyarrow as pa
+
+    columns = {}
+    for place in range(data.shape[1]):
+        cells = [None if cell is None or cell != cell else cell for cell in data[:, place].tolist()]
+        try:
+            columns[str(place)] = pa.array(cells)
+        except (pa.ArrowInvalid, pa.ArrowTypeError):
+            columns[str(place)] = pa.array([None if cell is None else str(cell) for cell in cells])
+    return tables.frame(pa.table(columns))
+
+
+def dense_numbers(data: Any) -> Floats:
+    """A sparse matrix as an array of numbers, if that fits in memory."""
+    if 8 * data.shape[0] * data.shape[1] > MOST_BYTES:
+        raise PointsError(
+            f"a sparse matrix of {data.shape[0]:,} × {data.shape[1]:,} numbers takes more than "
+            "2 GB when its rows are moved: measure at fewer rows at a time"
+        )
+    return np.asarray(data.toarray(), dtype=np.float64)
+
+
+def formed(form: str, points: Array) -> Array:
+    """Moved points in the form that the model takes."""
+    if form == "sparse":
+        return sparse.csr_matrix(points)
+    if not form:
+        return points
+    table = nw.from_native(points, eager_only=True)
+    if form == "texts":
+        return np.array(table[TEXT].to_list(), dtype=object)
+    cells = [table[name].to_list() for name in table.columns]
+    return np.array([list(row) for row in zip(*cells, strict=True)], dtype=object)

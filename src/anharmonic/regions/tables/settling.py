@@ -1,0 +1,265 @@
+"""From points and a reference to the law of their neighbours: kinds, units, shares, chances."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from hashlib import blake2b
+from typing import NamedTuple, cast
+
+import narwhals.stable.v1 as nw
+import numpy as np
+
+from anharmonic._core.columns import shown
+from anharmonic._core.frames import Table
+from anharmonic._core.protocols import Array, Floats, Integers
+from anharmonic._core.randomness import generator
+from anharmonic._core.streams import Stream
+from anharmonic.errors import PointsError
+from anharmonic.regions.tables.coding import Coding, code_columns
+from anharmonic.regions.tables.donors import APART, Donors, Site
+from anharmonic.regions.tables.kinds import ColumnKind, Kinds, choose_kinds
+from anharmonic.regions.tables.neighbourhood import TableNeighbourhood
+from anharmonic.regions.tables.pairs import count_pairs
+
+__all__ = ["SettledTable", "table_neighbourhood"]
+
+DONORS = 4096
+"""Reference rows, at most, that neighbours take values from."""
+LOOKED_AT = 20_000
+"""Reference rows, at most, that kinds and units are taken from."""
+CALIBRATED = 400
+"""Reference rows whose nearest rows say how far columns move."""
+
+
+class SettledTable(NamedTuple):
+    """How rows move, the points and the reference coded, and columns that have to stay.
+
+    `neighbourhood` is None where all that moves is plain numbers, which need no other law than
+    the ball's.
+    """
+
+    neighbourhood: TableNeighbourhood | None
+    points: Floats
+    reference: Floats
+    held: tuple[str, ...]
+
+
+def table_neighbourhood(
+    points: Table | Array,
+    reference: Table | Array | None,
+    names: Sequence[str],
+    told: Kinds | None,
+    seed: int,
+) -> SettledTable:
+    """The law of neighbours in these columns, from a reference or the points themselves.
+
+    Parameters
+    ----------
+    points, reference
+        Tables, or arrays (rows, columns) that hold just the columns that move.
+    names
+        The columns that may move.
+    told
+        Kinds that somebody gave.
+    seed
+        Of what is random: which reference rows values are taken from.
+    """
+    data = points if reference is None else reference
+    arrays = not isinstance(data, nw.DataFrame)
+    looked_at = generator(seed, Stream.TABLE_CALIBRATION)
+    sample = data[_sample(len(data), LOOKED_AT, looked_at).tolist()]
+    kinds, held = choose_kinds(_series(sample, names), told, arrays)
+    if arrays:
+        coding, codes, known = None, _floats(points), _floats(sample)
+    else:
+        coding = code_columns(kinds, points, sample)
+        codes, known = coding.encode(points), coding.encode(sample)
+    _refuse_infinity(kinds, codes, "points")
+    _refuse_infinity(kinds, known, "reference")
+    plain = all(kind.kind == "number" for kind in kinds)
+    if plain and not (np.isnan(codes).any() or np.isnan(known).any()):
+        return SettledTable(None, codes, known, held)
+    units = _units(kinds, known)
+    constant = np.isnan(units)
+    if constant.any():
+        held += tuple(kind.name for kind, flat in zip(kinds, constant, strict=True) if flat)
+        kinds = tuple(kind for kind, flat in zip(kinds, constant, strict=True) if not flat)
+        codes, known, units = codes[:, ~constant], known[:, ~constant], units[~constant]
+        coding = None if coding is None else coding.only([kind.name for kind in kinds])
+    if not kinds:
+        return SettledTable(None, codes, known, held)
+    law = _calibrated(kinds, coding, units, codes, known, seed)
+    return SettledTable(law, codes, known, held)
+
+
+def _calibrated(
+    kinds: tuple[ColumnKind, ...],
+    coding: Coding | None,
+    units: Floats,
+    points: Floats,
+    known: Floats,
+    seed: int,
+) -> TableNeighbourhood:
+    """The law, with the shares and reaches that the reference's nearest rows show."""
+    rows = known[_sample(len(known), DONORS, generator(seed, Stream.TABLE_ROWS))]
+    both = np.concatenate([points, known])
+    sites = _sites(kinds, np.isnan(both).any(axis=0))
+    donors = Donors.among(kinds, units, sites, rows)
+    low, high = _ends(kinds, both)
+    law = TableNeighbourhood(
+        kinds=kinds,
+        coding=coding,
+        units=units,
+        donors=donors,
+        pairs=count_pairs(kinds, rows),
+        low=low,
+        high=high,
+        number_share=0.0,
+        site_shares=np.zeros(len(sites)),
+        reaches=np.zeros(len(sites)),
+        nearest=1.0,
+        gaps=np.asarray(np.isnan(known).any(axis=0)),
+    )
+    looked_at = rows[:CALIBRATED]
+    columns, totals = donors.nearest(looked_at)
+    differing = np.isfinite(totals)
+    edits = np.array([site.movement == "edit" for site in sites], dtype=bool)
+    if not differing.any() and not edits.any():
+        raise PointsError(
+            "no two rows differ, so that no neighbour can be drawn from them: give "
+            "reference=<data the model knows>"
+        )
+    shares = np.zeros(len(sites))
+    number_share, nearest = 0.0, 1.0
+    if differing.any():
+        nearest = float(np.median(np.sqrt(totals[differing])))
+        # The mean of squares, column by column, as a share of all of it.
+        gaps = columns[differing] * _gap_differs(donors, looked_at[differing])
+        mean, gap = columns[differing].mean(axis=0), gaps.mean(axis=0)
+        for number, site in enumerate(sites):
+            across = list(site.columns)
+            if site.movement == "gap":
+                shares[number] = gap[across].sum()
+            elif site.movement != "edit":
+                shares[number] = (mean - gap if site.movement == "step" else mean)[across].sum()
+        balls = [column for column, kind in enumerate(kinds) if kind.movement == "ball"]
+        number_share = float((mean - gap)[balls].sum())
+        whole = number_share + shares.sum()
+        shares, number_share = shares / whole, number_share / whole
+    # A text is edited once at the distance between nearest rows.
+    shares[edits] = 1.0 / nearest**2
+    reaches = np.where(edits, 1.0, _reaches(law, looked_at))
+    return replace(
+        law,
+        number_share=number_share,
+        site_shares=shares,
+        reaches=reaches,
+        nearest=nearest,
+        fingerprint=_fingerprint(kinds, units, rows),
+    )
+
+
+def _gap_differs(donors: Donors, values: Floats) -> Floats:
+    """Whether a row and its nearest differ by a gap, as 0 and 1: (rows, columns)."""
+    squares, _ = donors.nearest(values)
+    moved = np.array([kind.movement in ("ball", "step") for kind in donors.kinds])
+    # A distance of exactly that size is a gap: two numbers hardly ever have it.
+    return cast(Floats, ((squares == APART) & moved).astype(np.float64))
+
+
+def _reaches(law: TableNeighbourhood, values: Floats) -> Floats:
+    """The mean squared distance that a move of each site makes, over rows and their donors."""
+    donors = law.donors.of(values)
+    reaches = np.zeros(len(law.sites))
+    for number, site in enumerate(law.sites):
+        if site.movement != "edit":
+            ends, weights = law.alternatives(values, donors, number)
+            squares = law.squares(values[:, None, :], ends).sum(axis=-1)
+            reaches[number] = float((squares @ weights).mean())
+    return reaches
+
+
+def _sites(kinds: tuple[ColumnKind, ...], gaps: Array) -> tuple[Site, ...]:
+    """What moves as one: groups, single columns, and gaps of columns that can have them."""
+    sites: list[Site] = []
+    groups: dict[int, list[int]] = {}
+    for column, kind in enumerate(kinds):
+        if kind.movement == "redraw" and kind.group >= 0:
+            groups.setdefault(kind.group, []).append(column)
+        elif kind.movement != "ball":
+            sites.append(Site((column,), kind.movement))
+        if kind.movement in ("ball", "step") and gaps[column]:
+            sites.append(Site((column,), "gap"))
+    sites += [Site(tuple(columns), "redraw") for columns in groups.values()]
+    return tuple(sites)
+
+
+def _units(kinds: Sequence[ColumnKind], known: Floats) -> Floats:
+    """Standard deviations of what is there; 1 for categories, NaN for what never varies."""
+    units = np.ones(len(kinds))
+    for column, kind in enumerate(kinds):
+        present = known[np.isfinite(known[:, column]), column]
+        gaps = len(present) < len(known)
+        if kind.movement == "edit":
+            continue
+        spread = float(present.std()) if len(present) else 0.0
+        varies = len(present) and spread > 1e-12 * float(np.abs(present).max())
+        if not varies:
+            units[column] = 1.0 if gaps and len(present) else np.nan
+        elif kind.movement != "redraw" or kind.kind == "spiked":
+            units[column] = spread
+    return units
+
+
+def _ends(kinds: Sequence[ColumnKind], values: Floats) -> tuple[Floats, Floats]:
+    """Where steps and bounded numbers end: at what points and reference have."""
+    low, high = np.full(len(kinds), -np.inf), np.full(len(kinds), np.inf)
+    for column, kind in enumerate(kinds):
+        present = values[np.isfinite(values[:, column]), column]
+        if kind.kind == "share":
+            low[column] = 0.0
+        elif len(present) and (kind.movement == "step" or kind.kind == "bounded"):
+            low[column], high[column] = present.min(), present.max()
+    return low, high
+
+
+def _refuse_infinity(kinds: Sequence[ColumnKind], values: Floats, what: str) -> None:
+    infinite = np.isinf(values)
+    if infinite.any():
+        names = [kinds[column].name for column in np.flatnonzero(infinite.any(axis=0)).tolist()]
+        rows = np.flatnonzero(infinite.any(axis=1)).tolist()
+        raise PointsError(
+            f"infinity in the {what}, in column {shown(names)} of rows {shown(rows)}: drop or "
+            "replace it, or hold the column still by naming the others in moving= (--moving)"
+        )
+
+
+def _series(data: Table | Array, names: Sequence[str]) -> dict[str, nw.Series]:
+    if isinstance(data, nw.DataFrame):
+        return {name: data[name] for name in names}
+    columns = _floats(data)
+    return {
+        name: nw.new_series(name, columns[:, place], backend="pyarrow")
+        for place, name in enumerate(names)
+    }
+
+
+def _floats(values: Array) -> Floats:
+    return np.asarray(values, dtype=np.float64)
+
+
+def _sample(count: int, most: int, random: np.random.Generator) -> Integers:
+    """So many of the rows at random, in their own order; all where there are no more."""
+    if count <= most:
+        return np.arange(count)
+    return np.sort(random.choice(count, most, replace=False))
+
+
+def _fingerprint(kinds: Sequence[ColumnKind], units: Floats, rows: Floats) -> str:
+    digest = blake2b(digest_size=16)
+    digest.update(json.dumps([[kind.name, kind.kind, kind.group] for kind in kinds]).encode())
+    digest.update(np.asarray(units, dtype="<f8").tobytes())
+    digest.update(np.asarray(np.nan_to_num(rows, nan=-1e300), dtype="<f8").tobytes())
+    return digest.hexdigest()
