@@ -45,7 +45,7 @@ def test_points_that_cannot_be_measured(points, message):
 
 def test_a_missing_cell_that_the_model_cannot_take_is_named():
     holes = np.where(np.arange(120).reshape(40, 3) == 7, np.nan, POINTS)
-    with pytest.raises(OutputError, match="near rows 2.*missing in 1.*fill them") as problem:
+    with pytest.raises(OutputError, match=r"near rows 2.*missing in 1.*fill them") as problem:
         ah.gamma(total, holes)
     assert 2 in problem.value.rows
 

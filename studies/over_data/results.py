@@ -17,7 +17,7 @@ from studies.over_data.models import Measured, measured_set
 from studies.over_data.rows import RowResult, measured_rows
 from studies.over_data.sets import CHOSEN_ON, CLASSIFICATIONS, TESTED_ON
 
-__all__ = ["Results", "measure", "read", "write"]
+__all__ = ["Results", "measure", "read", "rounded", "write"]
 
 
 class Results(NamedTuple):
@@ -47,15 +47,15 @@ def write(results: Results, path: Path) -> None:
         },
     }
     with whole_file(path) as temporary:
-        Path(temporary).write_text(json.dumps(_rounded(plain)))
+        Path(temporary).write_text(json.dumps(rounded(plain)))
 
 
-def _rounded(value: Any) -> Any:
+def rounded(value: Any) -> Any:
     """The same with six digits, which is more than any split of the data is worth."""
     if isinstance(value, dict):
-        return {key: _rounded(held) for key, held in value.items()}
+        return {key: rounded(held) for key, held in value.items()}
     if isinstance(value, list):
-        return [_rounded(held) for held in value]
+        return [rounded(held) for held in value]
     return float(f"{value:.6g}") if isinstance(value, float) else value
 
 

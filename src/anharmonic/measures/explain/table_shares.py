@@ -13,6 +13,7 @@ from anharmonic.measures.setup.batching import ModelCaller, answers
 from anharmonic.measures.setup.protocols import Segment
 from anharmonic.measures.setup.sphere import Sphere, around
 from anharmonic.measures.setup.table_rows import TableRows, number_reach
+from anharmonic.regions.tables.moving import alternatives
 
 __all__ = ["Alternatives", "ask_alternatives", "table_shares"]
 
@@ -43,7 +44,7 @@ def ask_alternatives(caller: ModelCaller, table: TableRows, rows: Integers) -> A
     for site in range(len(law.sites)):
         if law.sites[site].movement == "edit":
             continue
-        ends, weights = law.alternatives(values, donors, site)
+        ends, weights = alternatives(law, values, donors, site)
         moved = (law.squares(values[:, None, :], ends) > 0).any(axis=-1)
         owner, place = np.nonzero(moved)
         ended = ends[owner, place]

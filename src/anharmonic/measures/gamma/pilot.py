@@ -135,7 +135,7 @@ def choose_ball(
     if isinstance(ball, str) and ball.startswith("auto"):
         pairs = paired if ball == "auto" else ball == "auto pairs"
         return _automatic_ball(dimension, directions, rotations, pairs, table)
-    if not dimension:
+    if not dimension and isinstance(ball, str):
         raise SettingsError(
             f"no number moves, so that the ball {ball!r} has nothing to move: leave it out"
         )

@@ -137,7 +137,7 @@ def _coded(
         if region.is_table and settled.held and not region.settled:
             region = replace(region.along([n for n in names if n not in settled.held]))
         return region, known
-    moved = with_neighbourhood(region, law)
+    moved = with_neighbourhood(region, law, settled.points)
     return moved, None if known is None else with_neighbourhood(known, law)
 
 
@@ -158,15 +158,19 @@ def _moving_cells(region: Region, names: Sequence[str]) -> Array:
     return to_numpy64(region.along(list(names)).values)
 
 
-def with_neighbourhood(region: Region, law: TableNeighbourhood) -> Region:
-    """The region coded, with what the law moves moving."""
+def with_neighbourhood(
+    region: Region, law: TableNeighbourhood, coded: Floats | None = None
+) -> Region:
+    """The region coded, with what the law moves moving; `coded` where that is done already."""
     if region.neighbourhood is law:
         return region
-    values = (
-        to_numpy64(region.along(law.names).values)
-        if law.coding is None
-        else law.coding.encode(region.source)
-    )
+    values = coded
+    if values is None:
+        values = (
+            to_numpy64(region.along(law.names).values)
+            if law.coding is None
+            else law.coding.encode(region.source)
+        )
     still = tuple(name for name in region.names if name not in law.names)
     return replace(
         region, values=values, columns=law.names, still=still, settled=True, neighbourhood=law

@@ -20,6 +20,7 @@ from anharmonic._core.streams import RowStream
 from anharmonic.measures.setup.protocols import Neighbourhood, Segment
 from anharmonic.regions import Region
 from anharmonic.regions.tables import TableNeighbourhood
+from anharmonic.regions.tables.moving import Movers
 
 __all__ = [
     "ONE_COLUMN",
@@ -178,26 +179,37 @@ def around_table(
         drawn = rows if ball.fresh else np.zeros(len(rows), dtype=np.int64)
         turns = np.full(len(rows), turn if ball.fresh else 0)
         draw = Draw(reach.seed, drawn, turns, np.empty(0))
-        indices = np.arange(first, stop)
-        state = np.repeat(start, count, axis=0)
         # Two further numbers per neighbour: which column moves alone, and to which side.
-        numbers_per_neighbour = len(law.sites) + 2
-        uniforms = draw_uniforms(draw, indices, numbers_per_neighbour, RowStream.TABLE)
-        uniforms = uniforms.reshape(len(state), numbers_per_neighbour)
-        moves, which = uniforms[:, 2:], np.empty(0, dtype=np.int64)
+        width_of_draw = len(law.sites) + 2
+        uniforms = draw_uniforms(draw, np.arange(first, stop), width_of_draw, RowStream.TABLE)
+        uniforms = np.ascontiguousarray(uniforms.reshape(-1, width_of_draw).T)
+        movers = Movers(law, start, count, donors)
         if alone:
-            which = (uniforms[:, 0] * (len(numbers) + len(law.sites))).astype(np.int64)
-            chosen = which[:, None] - len(numbers) == np.arange(len(law.sites))
-            moves = np.where(chosen, moves, 1.0)
-        steps = law.move(state, np.repeat(np.arange(len(rows)), count), donors, moves, chances)
-        if alone:
-            _move_one_number(law, state, which, uniforms[:, 1], reach.radius)
+            _move_one(law, movers, uniforms, chances, reach.radius)
+        else:
+            movers.move(uniforms[2:], chances)
         for side in range(sides):
             block = points[:, column : column + count]
-            ends = (state + (1 - 2 * side) * steps).reshape(block.shape)
+            ends = movers.ends(1.0 - 2 * side).reshape(block.shape)
             _write_moved(law, start, ends, block, alone)
             column += count
     return points, shortened
+
+
+def _move_one(
+    law: TableNeighbourhood, movers: Movers, uniforms: Floats, chances: Floats, radius: float
+) -> None:
+    """Move one column of each neighbour: a number by the whole radius, anything else by its law."""
+    numbers = law.numbers
+    which = (uniforms[0] * (len(numbers) + len(law.sites))).astype(np.int64)
+    chosen = which - len(numbers) == np.arange(len(law.sites))[:, None]
+    movers.move(np.where(chosen, uniforms[2:], 1.0), chances)
+    for place, column in enumerate(numbers.tolist()):
+        rows = np.flatnonzero(which == place)
+        step = np.where(uniforms[1, rows] < 0.5, 1.0, -1.0) * radius * law.units[column]
+        # As far as its bounds let it.
+        moved = np.clip(movers.state[column, rows] + step, law.low[column], law.high[column])
+        movers.state[column, rows] = moved
 
 
 def _write_moved(
@@ -213,16 +225,6 @@ def _write_moved(
     gaps = np.isnan(ends[..., numbers]) != np.isnan(start[:, None, numbers])
     if gaps.any():
         block[..., numbers] = np.where(gaps, ends[..., numbers], block[..., numbers])
-
-
-def _move_one_number(
-    law: TableNeighbourhood, state: Floats, which: Integers, sides: Floats, radius: float
-) -> None:
-    """Move the number that was chosen by the whole radius, as far as its bounds let it."""
-    for place, column in enumerate(law.numbers.tolist()):
-        rows = np.flatnonzero(which == place)
-        step = np.where(sides[rows] < 0.5, 1.0, -1.0) * radius * law.units[column]
-        state[rows, column] = np.clip(state[rows, column] + step, law.low[column], law.high[column])
 
 
 def _keep_sums(law: TableNeighbourhood, start: Floats, moved: Floats) -> Floats:

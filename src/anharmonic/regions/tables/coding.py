@@ -73,8 +73,13 @@ class ColumnCode:
                     f"column {self.kind.name} holds numbers in the reference and {series.dtype} "
                     "here: give it as the reference has it"
                 ) from problem
-        place = {level: float(number) for number, level in enumerate(self.levels)}
         absent = missing_cells(series)
+        if series.implementation.is_pandas_like():
+            pandas: Any = series.implementation.to_native_namespace()
+            index = pandas.Index(list(self.levels), dtype=object)
+            places = index.get_indexer(series.to_native().astype(object))
+            return np.where(absent, np.nan, places.astype(np.float64))
+        place = {level: float(number) for number, level in enumerate(self.levels)}
         return np.array(
             [
                 np.nan if gone else place.get(_plain(cell), -1.0)
@@ -96,7 +101,7 @@ class ColumnCode:
             return gather(palette, places)
         if self.stamp:
             return self._dated(codes, series)
-        return _typed(codes, series)
+        return _typed(codes, series, self.kind.movement == "ball")
 
     def _palette(self, series: nw.Series, absent: bool) -> nw.Series:
         """The levels as a column of the points' own type, a missing cell last if there are any."""
@@ -143,17 +148,17 @@ class ColumnCode:
         return made.cast(series.dtype).to_native()
 
 
-def _typed(codes: Floats, series: nw.Series) -> Array:
-    """Numbers in the column's own type, as far as that can hold them."""
+def _typed(codes: Floats, series: nw.Series, gradual: bool) -> Array:
+    """Numbers in the column's own type, as far as that can hold them; `gradual` ones are floats."""
     dtype = series.dtype
     absent = np.isnan(codes)
     if series.implementation.is_pandas_like():
         native = series.to_native()
         if isinstance(native.dtype, np.dtype):
-            # numpy's integers have no missing value, and a fraction is no integer.
-            if native.dtype.kind in "iub" and (absent.any() or (codes != np.round(codes)).any()):
+            # numpy's integers have no missing value, and a number that a ball moved is none.
+            if native.dtype.kind in "iub" and (gradual or absent.any()):
                 return codes
-            return codes.astype(native.dtype)
+            return codes.astype(native.dtype, copy=False)
         pandas: Any = series.implementation.to_native_namespace()
         return pandas.array(
             [None if gone else cell for cell, gone in zip(codes.tolist(), absent, strict=True)]
@@ -164,6 +169,8 @@ def _typed(codes: Floats, series: nw.Series) -> Array:
             dtype=native.dtype,
         )
     made = nw.new_series(series.name, codes, backend=series.implementation)
+    if gradual and not dtype.is_float():
+        return made.to_native()
     if absent.any() and dtype.is_integer():
         made = nw.new_series(
             series.name,

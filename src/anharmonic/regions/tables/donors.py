@@ -14,7 +14,7 @@ __all__ = ["COUNT", "Donors", "Site", "squared_distances"]
 
 COUNT = 10
 """Reference rows that a value is drawn from."""
-CANDIDATES = 128
+CANDIDATES = 64
 """The nearest rows, among which a column's own are looked for."""
 HELD = 1 << 22
 """Distances held at once."""
@@ -43,19 +43,26 @@ def squared_distances(
     """Squared distances column by column, (…, columns), of rows (…, columns)."""
     parts = np.empty(np.broadcast_shapes(one.shape, other.shape))
     for column, kind in enumerate(kinds):
-        mine, theirs = one[..., column], other[..., column]
-        gaps = np.isnan(mine) | np.isnan(theirs)
-        if kind.movement == "edit":
-            squares = np.zeros(gaps.shape)
-        elif kind.movement == "redraw" and kind.kind != "spiked":
-            # Of a one-hot group two columns differ, where a category differs in one.
-            apart = APART / 2 if kind.kind == "one-hot" else APART
-            squares = apart * (mine != theirs)
-        else:
-            squares = ((mine - theirs) / units[column]) ** 2
-        both = np.isnan(mine) & np.isnan(theirs)
-        parts[..., column] = np.where(gaps, np.where(both, 0.0, APART), squares)
+        parts[..., column] = column_squares(
+            kind, units[column], one[..., column], other[..., column]
+        )
     return parts
+
+
+def column_squares(kind: ColumnKind, unit: float, mine: Floats, theirs: Floats) -> Floats:
+    """Squared distances of one column's cells."""
+    if kind.movement == "edit":
+        return np.zeros(np.broadcast_shapes(mine.shape, theirs.shape))
+    if kind.movement == "redraw" and kind.kind != "spiked":
+        # Of a one-hot group two columns differ, where a category differs in one.
+        squares = (APART / 2 if kind.kind == "one-hot" else APART) * (mine != theirs)
+    else:
+        squares = (mine - theirs) / unit
+        squares *= squares
+    gone, absent = np.isnan(mine), np.isnan(theirs)
+    if gone.any() or absent.any():
+        squares = np.where(gone | absent, np.where(gone & absent, 0.0, APART), squares)
+    return np.asarray(squares)
 
 
 @dataclass(frozen=True)
@@ -110,19 +117,27 @@ class Donors:
             found[block] = self._of_block(values[block])
         return found
 
-    def nearest(self, values: Floats) -> tuple[Floats, Floats]:
-        """Squared distances column by column to the nearest row that differs, (rows, columns),
-        and their sums, (rows,): infinite where every row is a copy.
+    def nearest(self, values: Floats) -> tuple[Floats, Floats, Integers]:
+        """The nearest rows that differ, nearest first: squared distances column by column,
+        (rows, count, columns), their sums, (rows, count), infinite where all others are copies,
+        and which rows these are, (rows, count).
         """
-        parts, totals = [], []
+        parts = []
         size = max(1, HELD // max(1, len(self.reference)))
         for start in range(0, len(values), size):
             block = values[start : start + size]
-            squares, total = self._candidate_distances(block, self._candidates(block))
-            first = np.argmin(total, axis=1)
-            parts.append(squares[np.arange(len(block)), first])
-            totals.append(total[np.arange(len(block)), first])
-        return np.concatenate(parts), np.concatenate(totals)
+            candidates = self._candidates(block)
+            squares, total = self._candidate_distances(block, candidates)
+            first = np.argsort(total, axis=1, kind="stable")[:, : self.count]
+            row = np.arange(len(block))[:, None]
+            by_row = np.moveaxis(squares, 0, -1)
+            parts.append((by_row[row, first], total[row, first], candidates[row, first]))
+        squares_parts, total_parts, row_parts = zip(*parts, strict=True)
+        return (
+            np.concatenate(squares_parts),
+            np.concatenate(total_parts),
+            np.concatenate(row_parts),
+        )
 
     def _of_block(self, values: Floats) -> Integers:
         candidates = self._candidates(values)
@@ -132,20 +147,28 @@ class Donors:
         for number, site in enumerate(self.sites):
             distances = total
             if site.movement in ("redraw", "gap"):
-                distances = total - squares[..., list(site.columns)].sum(axis=-1)
-            # Sorted, so that ties are broken alike in any batch.
-            nearest = np.argsort(distances, axis=1, kind="stable")[:, :count]
+                distances = total - squares[list(site.columns)].sum(axis=0)
+            nearest = np.argpartition(_keyed(distances), count - 1, axis=1)[:, :count]
+            # In the candidates' order, so that a draw means the same row in any batch.
+            nearest.sort(axis=1)
             rows = np.take_along_axis(candidates, nearest, axis=1)
             found[:, number] = np.resize(rows.T, (self.count, len(values))).T
         return found
 
     def _candidate_distances(self, values: Floats, candidates: Integers) -> tuple[Floats, Floats]:
-        squares = squared_distances(
-            self.kinds, self.units, values[:, None, :], self.reference[candidates]
-        )
-        total = squares.sum(axis=-1)
+        """Squared distances (columns, rows, candidates), and their sums, (rows, candidates)."""
+        squares = np.empty((len(self.kinds), *candidates.shape))
+        for column, kind in enumerate(self.kinds):
+            squares[column] = column_squares(
+                kind,
+                self.units[column],
+                values[:, column, None],
+                self.reference[:, column][candidates],
+            )
+        total = squares.sum(axis=0)
         # A copy, the row itself among them, is no neighbour.
-        return squares, np.where(total > 0, total, np.inf)
+        total[total == 0] = np.inf
+        return squares, total
 
     def _candidates(self, values: Floats) -> Integers:
         """The nearest reference rows by features, in their own order: (rows, candidates)."""
@@ -156,11 +179,7 @@ class Donors:
         # ‖a − b‖² = ‖a‖² − 2ab + ‖b‖², of which ‖a‖² is the same for all of a row.
         lengths = np.einsum("rf,rf->r", self.features, self.features)
         distances = lengths - 2 * (mine @ self.features.T)
-        # Whole numbers with the row's number in the last digits: categories make many ties, and
-        # rounding, which depends on the batch, must not break them.
-        keys = np.round(distances * RESOLUTION).astype(np.int64) * len(self.reference)
-        keys += np.arange(len(self.reference))
-        nearest = np.argpartition(keys, count - 1, axis=1)[:, :count]
+        nearest = np.argpartition(_keyed(distances), count - 1, axis=1)[:, :count]
         return np.sort(nearest, axis=1)
 
     def _features(self, values: Floats) -> Floats:
@@ -181,3 +200,14 @@ class Donors:
             if np.isnan(self.reference[:, column]).any():
                 parts.append(np.isnan(cells)[:, None].astype(np.float64))
         return np.concatenate(parts, axis=1)
+
+
+def _keyed(distances: Floats) -> Floats:
+    """Distances (rows, others) as keys that are never equal in a row.
+
+    Categories make many ties, and rounding, which depends on the batch, must not break them:
+    whole numbers, and behind the point the other row's number.
+    """
+    keys = np.rint(distances * RESOLUTION)
+    keys += np.arange(distances.shape[1]) / distances.shape[1]
+    return np.asarray(keys)

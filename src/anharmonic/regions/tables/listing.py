@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from anharmonic._core.protocols import Floats, Integers
+from anharmonic.regions.tables.moving import Movers
 from anharmonic.regions.tables.neighbourhood import TableNeighbourhood
 
 __all__ = ["list_neighbours"]
@@ -71,11 +72,11 @@ def _listed(
         parts = [(states, owners, weights * (1 - chances[number]))]
         for donor in range(count):
             for side in (0.25, 0.75):
-                moved = states.copy()
-                uniforms = np.ones((len(moved), len(law.sites)))
-                uniforms[:, number] = chances[number] * (donor + side) / count
-                steps = law.move(moved, owners, donors, uniforms, chances, [number])
-                parts.append((moved + steps, owners, weights * chances[number] / (2 * count)))
+                movers = Movers(law, states, 1, donors[owners])
+                uniforms = np.ones((len(law.sites), len(states)))
+                uniforms[number] = chances[number] * (donor + side) / count
+                movers.move(uniforms, chances, [number])
+                parts.append((movers.ends(), owners, weights * chances[number] / (2 * count)))
         states, owners, weights = _merged(
             *(np.concatenate([part[item] for part in parts]) for item in range(3))
         )

@@ -12,7 +12,6 @@ rules out is not made: a plausible row makes plausible neighbours.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -22,13 +21,10 @@ from numpy.typing import NDArray
 from anharmonic._core.protocols import Floats, Integers
 from anharmonic.regions.tables.coding import Coding
 from anharmonic.regions.tables.donors import Donors, Site, squared_distances
-from anharmonic.regions.tables.editing import edited_again
 from anharmonic.regions.tables.kinds import ColumnKind
 from anharmonic.regions.tables.pairs import PairsSeen
 
 __all__ = ["TableNeighbourhood"]
-
-WORD = 1 << 53
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,80 +125,30 @@ class TableNeighbourhood:
         """Squared distances column by column of coded rows."""
         return squared_distances(self.kinds, self.units, one, other)
 
-    def move(
-        self,
-        state: Floats,
-        owners: Integers,
-        donors: Integers,
-        uniforms: Floats,
-        chances: Floats,
-        sites: Sequence[int] | None = None,
-    ) -> Floats:
-        """Move the sites of many neighbours in place, and give their steps to one side.
+    @cached_property
+    def by_column(self) -> Floats:
+        """The reference's cells, (columns, rows)."""
+        return np.ascontiguousarray(self.donors.reference.T)
 
-        Parameters
-        ----------
-        state : (neighbours, columns)
-            Where each stands; what is redrawn or edited is written here.
-        owners : (neighbours,)
-            The row of `donors` that each belongs to.
-        donors : (rows, sites, count)
-            Reference rows.
-        uniforms : (neighbours, sites)
-            Between 0 and 1: below the site's chance it moves, and how far below says which row
-            it takes after and to which side it steps.
-        chances : (sites,)
-            How likely each site is to move.
-        sites
-            Which of them may move; all if not given.
+    @cached_property
+    def numbers_by_column(self) -> Integers:
+        """The reference's cells as numbers among `pairs`, (columns, rows)."""
+        return np.ascontiguousarray(self.pairs.numbers(self.donors.reference).T)
 
-        Returns
-        -------
-        (neighbours, columns)
-            Steps of columns that step, to be added, or taken away for the other side.
-        """
-        numbers = self.pairs.numbers(state) if self.pairs.seen is not None else None
-        steps = np.zeros(state.shape)
-        moving = range(len(self.sites)) if sites is None else sites
-        # Steps come last: they are checked against what has been redrawn by then.
-        for order in (("redraw", "gap"), ("step",), ("edit",)):
-            for number in moving:
-                site = self.sites[number]
-                if site.movement not in order or not chances[number]:
-                    continue
-                fires = np.flatnonzero(uniforms[:, number] < chances[number])
-                if not len(fires):
-                    continue
-                # Uniform below 1 again, and independent of whether the site moves.
-                left = uniforms[fires, number] / chances[number]
-                if site.movement == "edit":
-                    self._edit(state, site, fires, left)
-                    continue
-                count = donors.shape[2]
-                place = left * count
-                which = np.minimum(place, count - 1).astype(np.int64)
-                chosen = donors[owners[fires], number, which]
-                if site.movement == "step":
-                    sides = np.where(place % 1 < 0.5, 1.0, -1.0)
-                    self._step(state, numbers, steps, site, fires, chosen, sides)
-                else:
-                    self._redraw(state, numbers, site, fires, chosen)
-        return steps
-
-    def alternatives(self, values: Floats, donors: Integers, site: int) -> tuple[Floats, Floats]:
-        """Where a site's moves lead rows (rows, columns): (rows, moves, columns), and the weight
-        of each, (moves,): every donor once, and of a step both sides.
-        """
-        count = donors.shape[2]
-        owners = np.repeat(np.arange(len(values)), count)
-        state, uniforms = values[owners], np.ones((len(owners), len(self.sites)))
-        uniforms[:, site] = np.tile((np.arange(count) + 0.25) / count, len(values))
-        steps = self.move(state, owners, donors, uniforms, np.ones(len(self.sites)), [site])
-        shape = (len(values), count, values.shape[1])
-        if self.sites[site].movement != "step":
-            return state.reshape(shape), np.full(count, 1 / count)
-        both = np.concatenate([(state + steps).reshape(shape), (state - steps).reshape(shape)], 1)
-        return both, np.full(2 * count, 0.5 / count)
+    @cached_property
+    def clashing(self) -> tuple[tuple[int, ...], ...]:
+        """For each column those that its values may rule out: redrawn and stepping ones."""
+        movable = [
+            column for column, kind in enumerate(self.kinds) if kind.movement in ("redraw", "step")
+        ]
+        return tuple(
+            tuple(
+                other
+                for other in movable
+                if other != column and not self.pairs.all_seen(column, other)
+            )
+            for column in range(len(self.kinds))
+        )
 
     @property
     def gradual(self) -> NDArray[np.bool_]:
@@ -221,83 +167,3 @@ class TableNeighbourhood:
         if self.coding is not None:
             return self.coding.columns[column].text(code)
         return "missing" if np.isnan(code) else f"{code:.6g}"
-
-    def _redraw(
-        self,
-        state: Floats,
-        numbers: Integers | None,
-        site: Site,
-        fires: Integers,
-        chosen: Integers,
-    ) -> None:
-        """Take a site's values from other rows, with what cannot stay beside them."""
-        columns = np.array(site.columns)
-        mine, theirs = state[np.ix_(fires, columns)], self.donors.reference[np.ix_(chosen, columns)]
-        gone, absent = np.isnan(mine), np.isnan(theirs)
-        differs = gone != absent if site.movement == "gap" else (mine != theirs) & ~(gone & absent)
-        differs = differs.any(axis=1)
-        fires, chosen = fires[differs], chosen[differs]
-        if not len(fires):
-            return
-        if numbers is None or self.pairs.seen is None:
-            state[np.ix_(fires, columns)] = theirs[differs]
-            return
-        cells, values = numbers[fires], self._reference_numbers[chosen]
-        moved = np.zeros(cells.shape, dtype=bool)
-        moved[:, columns] = True
-        newly = moved.copy()
-        while newly.any():
-            cells = np.where(newly, values, cells)
-            clash = np.zeros(cells.shape, dtype=bool)
-            for column in np.flatnonzero(newly.any(axis=0)).tolist():
-                rows = np.flatnonzero(newly[:, column])
-                clash[rows] |= ~self.pairs.seen[cells[rows, column][:, None], cells[rows]]
-            newly = clash & ~moved & self._comes_along
-            moved |= newly
-        numbers[fires] = cells
-        state[fires] = np.where(moved, self.donors.reference[chosen], state[fires])
-
-    def _step(
-        self,
-        state: Floats,
-        numbers: Integers | None,
-        steps: Floats,
-        site: Site,
-        fires: Integers,
-        chosen: Integers,
-        sides: Floats,
-    ) -> None:
-        """Note a step as long as another row is away, where both its ends are allowed."""
-        column = site.columns[0]
-        mine = state[fires, column]
-        length = np.abs(self.donors.reference[chosen, column] - mine)
-        # Comparisons with NaN are false: a missing cell takes no step.
-        allowed = (length > 0) & (mine - length >= self.low[column])
-        allowed &= mine + length <= self.high[column]
-        fires, length, sides = fires[allowed], length[allowed], sides[allowed]
-        if numbers is not None and self.pairs.seen is not None and len(fires):
-            beside = numbers[fires][:, self._redrawn]
-            seen = np.ones(len(fires), dtype=bool)
-            for side in (1.0, -1.0):
-                ends = self.pairs.number(column, state[fires, column] + side * length)
-                seen &= self.pairs.seen[ends[:, None], beside].all(axis=1)
-            fires, length, sides = fires[seen], length[seen], sides[seen]
-        steps[fires, column] = sides * length
-
-    def _edit(self, state: Floats, site: Site, fires: Integers, left: Floats) -> None:
-        column = site.columns[0]
-        words = (left * WORD).astype(np.int64)
-        state[fires, column] = edited_again(state[fires, column], words)
-
-    @cached_property
-    def _reference_numbers(self) -> Integers:
-        return self.pairs.numbers(self.donors.reference)
-
-    @cached_property
-    def _comes_along(self) -> NDArray[np.bool_]:
-        """Columns that may come along: all but those that a ball or an edit moves."""
-        return np.array([kind.movement in ("redraw", "step") for kind in self.kinds])
-
-    @cached_property
-    def _redrawn(self) -> Integers:
-        return np.flatnonzero([kind.movement == "redraw" for kind in self.kinds])

@@ -18,6 +18,8 @@ BINS = 10
 """Numbers count as alike in each of so many parts with as many rows."""
 MOST_LEVELS = 62
 """Levels of a category that are told apart; all rarer ones count as one."""
+ENOUGH, HARDLY = 3.0, 0.01
+"""A pair is ruled out that so many rows should have, and at most this share of them has."""
 MOST_CELLS = 8192
 """Values of all columns together beyond which pairs are not looked at."""
 
@@ -35,13 +37,23 @@ class PairsSeen:
     ordered
         Which columns are numbers, (columns,).
     seen : (values, values)
-        Whether the reference has both in a row; None where there are too many columns to look.
+        Whether two values may stand side by side; None where there are too many columns to look.
+        The reference rules a pair out that it (nearly) never has, where many rows would have it
+        by chance; of rarer values nothing can be said.
     """
 
     first: Integers
     edges: tuple[Floats, ...]
     ordered: NDArray[np.bool_]
     seen: NDArray[np.bool_] | None
+
+    def all_seen(self, column: int, other: int) -> bool:
+        """Whether all values of one column stand beside all of another."""
+        if self.seen is None:
+            return True
+        ends = [*self.first.tolist(), len(self.seen)]
+        block = self.seen[ends[column] : ends[column + 1], ends[other] : ends[other + 1]]
+        return bool(block.all())
 
     def number(self, column: int, values: Floats) -> Integers:
         """The numbers of a column's values, of any shape."""
@@ -56,7 +68,7 @@ class PairsSeen:
     def numbers(self, values: Floats) -> Integers:
         """The numbers of all cells, (rows, columns)."""
         parts = [self.number(column, values[:, column]) for column in range(values.shape[1])]
-        return np.stack(parts, axis=1)
+        return np.stack(parts, axis=1).astype(np.int32)
 
 
 def count_pairs(kinds: Sequence[ColumnKind], reference: Floats) -> PairsSeen:
@@ -83,4 +95,9 @@ def count_pairs(kinds: Sequence[ColumnKind], reference: Floats) -> PairsSeen:
     rows = np.repeat(np.arange(len(numbers)), numbers.shape[1])
     shape = (len(numbers), total)
     cells = sparse.csr_array((np.ones(rows.size, np.float32), (rows, numbers.ravel())), shape=shape)
-    return PairsSeen(pairs.first, pairs.edges, ordered, (cells.T @ cells).toarray() > 0)
+    together = (cells.T @ cells).toarray()
+    # How many rows would have both, if the columns had nothing to do with one another.
+    alone = np.diag(together)
+    expected = np.outer(alone, alone) / len(numbers)
+    ruled_out = (expected >= ENOUGH) & (together <= HARDLY * expected)
+    return PairsSeen(pairs.first, pairs.edges, ordered, ~ruled_out)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from hashlib import blake2b
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import narwhals.stable.v1 as nw
 import numpy as np
@@ -18,18 +18,19 @@ from anharmonic._core.randomness import generator
 from anharmonic._core.streams import Stream
 from anharmonic.errors import PointsError
 from anharmonic.regions.tables.coding import Coding, code_columns
-from anharmonic.regions.tables.donors import APART, Donors, Site
+from anharmonic.regions.tables.donors import Donors, Site
 from anharmonic.regions.tables.kinds import ColumnKind, Kinds, choose_kinds
+from anharmonic.regions.tables.moving import alternatives
 from anharmonic.regions.tables.neighbourhood import TableNeighbourhood
 from anharmonic.regions.tables.pairs import count_pairs
 
 __all__ = ["SettledTable", "table_neighbourhood"]
 
-DONORS = 4096
+DONORS = 1024
 """Reference rows, at most, that neighbours take values from."""
 LOOKED_AT = 20_000
 """Reference rows, at most, that kinds and units are taken from."""
-CALIBRATED = 400
+CALIBRATED = 256
 """Reference rows whose nearest rows say how far columns move."""
 
 
@@ -113,7 +114,7 @@ def _calibrated(
         coding=coding,
         units=units,
         donors=donors,
-        pairs=count_pairs(kinds, rows),
+        pairs=count_pairs(kinds, known),
         low=low,
         high=high,
         number_share=0.0,
@@ -123,21 +124,17 @@ def _calibrated(
         gaps=np.asarray(np.isnan(known).any(axis=0)),
     )
     looked_at = rows[:CALIBRATED]
-    columns, totals = donors.nearest(looked_at)
-    differing = np.isfinite(totals)
+    near = _near_rows(donors, looked_at)
     edits = np.array([site.movement == "edit" for site in sites], dtype=bool)
-    if not differing.any() and not edits.any():
+    if near is None and not edits.any():
         raise PointsError(
             "no two rows differ, so that no neighbour can be drawn from them: give "
             "reference=<data the model knows>"
         )
     shares = np.zeros(len(sites))
     number_share, nearest = 0.0, 1.0
-    if differing.any():
-        nearest = float(np.median(np.sqrt(totals[differing])))
-        # The mean of squares, column by column, as a share of all of it.
-        gaps = columns[differing] * _gap_differs(donors, looked_at[differing])
-        mean, gap = columns[differing].mean(axis=0), gaps.mean(axis=0)
+    if near is not None:
+        nearest, mean, gap = near
         for number, site in enumerate(sites):
             across = list(site.columns)
             if site.movement == "gap":
@@ -161,12 +158,27 @@ def _calibrated(
     )
 
 
-def _gap_differs(donors: Donors, values: Floats) -> Floats:
-    """Whether a row and its nearest differ by a gap, as 0 and 1: (rows, columns)."""
-    squares, _ = donors.nearest(values)
+def _near_rows(donors: Donors, values: Floats) -> tuple[float, Floats, Floats] | None:
+    """The median distance to the nearest row, and mean squares (columns,) of the nearest ones:
+    of whole columns, and of their gaps. None where no two rows differ.
+
+    Copies count once, or columns that are far apart would never be seen to differ.
+    """
+    rows = donors.reference
+    _, first = np.unique(np.nan_to_num(rows, nan=-1e300), axis=0, return_index=True)
+    once = rows[np.sort(first)]
+    among = Donors.among(donors.kinds, donors.units, donors.sites, once)
+    squares, totals, near = among.nearest(values)
+    apart = np.isfinite(totals[:, 0])
+    if not apart.any():
+        return None
+    known = np.isfinite(totals)[..., None]
     moved = np.array([kind.movement in ("ball", "step") for kind in donors.kinds])
-    # A distance of exactly that size is a gap: two numbers hardly ever have it.
-    return cast(Floats, ((squares == APART) & moved).astype(np.float64))
+    missing = np.isnan(values)[:, None, :] != np.isnan(once[near])
+    count = max(1, int(known.sum()))
+    mean = np.where(known, squares, 0.0).sum(axis=(0, 1)) / count
+    gap = np.where(known & missing & moved, squares, 0.0).sum(axis=(0, 1)) / count
+    return float(np.median(np.sqrt(totals[apart, 0]))), mean, gap
 
 
 def _reaches(law: TableNeighbourhood, values: Floats) -> Floats:
@@ -175,7 +187,7 @@ def _reaches(law: TableNeighbourhood, values: Floats) -> Floats:
     reaches = np.zeros(len(law.sites))
     for number, site in enumerate(law.sites):
         if site.movement != "edit":
-            ends, weights = law.alternatives(values, donors, number)
+            ends, weights = alternatives(law, values, donors, number)
             squares = law.squares(values[:, None, :], ends).sum(axis=-1)
             reaches[number] = float((squares @ weights).mean())
     return reaches
