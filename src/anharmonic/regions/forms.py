@@ -12,7 +12,7 @@ from anharmonic._core import tables
 from anharmonic._core.protocols import Array, Floats
 from anharmonic.errors import PointsError
 
-__all__ = ["as_objects", "as_texts", "dense_numbers", "formed", "is_objects", "is_texts"]
+__all__ = ["TEXT", "as_objects", "as_texts", "dense_numbers", "formed", "is_objects", "is_texts"]
 
 MOST_BYTES = 2 << 30
 """Numbers of a sparse matrix that are held at once."""

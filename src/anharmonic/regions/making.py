@@ -21,7 +21,7 @@ from anharmonic._core.protocols import Array
 from anharmonic._core.randomness import generator
 from anharmonic._core.streams import Stream
 from anharmonic.errors import PointsError, SettingsError
-from anharmonic.regions.forms import as_objects, as_texts, dense_numbers, is_objects, is_texts
+from anharmonic.regions.forms import TEXT, as_objects, as_texts, dense_numbers, is_objects, is_texts
 from anharmonic.regions.region import Region, numbers_of, require_finite
 from anharmonic.regions.tables import Kinds
 
@@ -63,7 +63,8 @@ def points(
     >>> points([[1.0, 2.0], [3.0, 4.0]], moving=[0]).still
     ('1',)
     """
-    return replace(_region("points", data, moving), told=kinds)
+    region = _region("points", data, moving)
+    return replace(region, told=kinds) if kinds else region
 
 
 def window(
@@ -219,7 +220,8 @@ def _region(kind: str, data: object, moving: Sequence[str | int] | None) -> Regi
         twice = repeated(list(getattr(frame, "column_names", None) or frame.columns))
         raise PointsError(f"several columns are called {shown(twice)}: rename them") from None
     region = _from_array(kind, data) if table is None else _from_table(kind, table)
-    region = replace(region, form=form)
+    told: Kinds | None = {TEXT: "text"} if form == "texts" else None
+    region = replace(region, form=form, told=told)
     if not len(region):
         raise PointsError("there are no points: give at least one row")
     if moving is not None:

@@ -205,6 +205,8 @@ class Coding:
         missing = [name for name in self.names if name not in table.columns]
         if missing:
             raise PointsError(f"no column {', '.join(missing)}: give the reference's columns")
+        if not self.columns:
+            return np.empty((len(table), 0))
         return np.stack([column.encode(table[column.kind.name]) for column in self.columns], axis=1)
 
     def restore(self, table: Table, moved: Floats, rows: Integers) -> Any:

@@ -1,13 +1,13 @@
 """Neighbours of rows in a table: how each column moves, how likely, how far.
 
 The law, for a row x and a radius R. The reference says how far a row is from its nearest other
-one, and which column that distance comes from: column j has a share sⱼ of its square. A neighbour
+ones, and which column that distance comes from: column j has a share sⱼ of its square. A neighbour
 at radius R moves every column so that its squared distance is on average sⱼ·R². Numbers move by a
 ball of radius R·√Σs over them. Every other column moves with a probability that makes its mean
-square sⱼ·R²: it takes the value of a reference row that is like x in all else (categories), or
-steps as far as such a row is away, to one side or the other (whole numbers, orders, dates). What
-the reference never has beside a new value comes along from the same row, and a step into what it
-rules out is not made: a plausible row makes plausible neighbours.
+square sⱼ·R², and at least now and then: it takes the value of a reference row that is like x in
+all else (categories), or steps as far as such a row is away, to one side or the other (whole
+numbers, orders, dates). What the reference rules out beside a new value comes along from the same
+row, and a step into what it rules out is not made: a plausible row makes plausible neighbours.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class TableNeighbourhood:
         for site, share in zip(self.sites, self.site_shares, strict=True):
             if site.movement != "edit":
                 shares[list(site.columns)] += share / len(site.columns)
-        return shares
+        return np.asarray(shares / max(float(shares.sum()), 1e-300))
 
     def ball_radius(self, radius: float) -> float:
         """The radius of the ball that moves the numbers."""

@@ -32,6 +32,9 @@ LOOKED_AT = 20_000
 """Reference rows, at most, that kinds and units are taken from."""
 CALIBRATED = 256
 """Reference rows whose nearest rows say how far columns move."""
+LEAST = 0.5
+"""Of all neighbours at the distance between nearest rows, the share in which some category moves
+at the least: each has an equal part of it."""
 
 
 class SettledTable(NamedTuple):
@@ -145,9 +148,13 @@ def _calibrated(
         number_share = float((mean - gap)[balls].sum())
         whole = number_share + shares.sum()
         shares, number_share = shares / whole, number_share / whole
+    reaches = np.where(edits, 1.0, _reaches(law, looked_at))
+    # No category stands still: where numbers are dense, nearest rows never differ in one.
+    redraws = np.array([site.movement == "redraw" for site in sites], dtype=bool)
+    least = LEAST / max(1, int(redraws.sum())) * reaches / nearest**2
+    shares = np.where(redraws, np.maximum(shares, least), shares)
     # A text is edited once at the distance between nearest rows.
     shares[edits] = 1.0 / nearest**2
-    reaches = np.where(edits, 1.0, _reaches(law, looked_at))
     return replace(
         law,
         number_share=number_share,

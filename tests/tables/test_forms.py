@@ -1,0 +1,167 @@
+"""Whatever rows come as: libraries, types, gaps, texts, sparse matrices, levels nobody has seen."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from scipy import sparse
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+
+import anharmonic as ah
+from tests.tables.people import people
+
+FRAME, LABELS = people(120)
+PLAIN = FRAME.reset_index(drop=True).drop(columns="grade")
+
+
+def to_arrow():
+    return pa.Table.from_pandas(PLAIN, preserve_index=False)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow", "nullable"])
+def test_any_library_and_its_types(library):
+    table = {
+        "pandas": lambda: PLAIN,
+        "polars": lambda: pl.from_arrow(to_arrow()),
+        "pyarrow": to_arrow,
+        "nullable": lambda: PLAIN.assign(
+            age=PLAIN["age"].astype("Int64").mask(PLAIN.index % 7 == 0),
+            member=PLAIN["member"].astype("boolean").mask(PLAIN.index % 5 == 0),
+        ),
+    }[library]()
+    types = []
+
+    def model(rows):
+        assert type(rows) is type(table)
+        if library in ("pandas", "nullable"):
+            types.append(rows.dtypes)
+        elif library == "polars":
+            assert rows.schema == table.schema
+        ages = pd.Series(np.asarray(rows["age"].to_numpy(), dtype=float))
+        return (ages.fillna(0) > 40).to_numpy() * 1.0
+
+    scores = ah.gamma(model, table)
+    assert scores.complete
+    assert 0 < scores.mean < 1
+    for dtypes in types:
+        pd.testing.assert_series_equal(dtypes, table.dtypes)
+
+
+def test_the_index_is_kept():
+    scores = ah.gamma(lambda rows: rows["age"].to_numpy() ** 2.0, FRAME)
+    pd.testing.assert_index_equal(scores.to_frame().index, FRAME.index)
+
+
+def test_a_level_that_the_reference_lacks_stays_and_reaches_the_model():
+    points = FRAME[:20].assign(sex="unknown")
+    seen = set()
+
+    def model(rows):
+        seen.update(rows["sex"])
+        return (rows["sex"].to_numpy() == "unknown") * 1.0
+
+    scores = ah.gamma(model, points, reference=FRAME[20:])
+    assert seen == {"unknown", "female", "male"}
+    assert scores.complete
+
+
+def test_an_array_with_gaps():
+    random = np.random.default_rng(0)
+    points = random.normal(size=(80, 3))
+    points[random.random((80, 3)) < 0.1] = np.nan
+
+    def model(rows):
+        return np.nansum(rows, axis=1) ** 2 + np.isnan(rows).sum(axis=1)
+
+    scores = ah.gamma(model, points)
+    assert scores.settings.kinds == ("number",) * 3
+    assert scores.complete
+    assert {moved.name for moved in scores.along()} == {"0", "1", "2"}
+
+
+def test_an_array_of_objects():
+    random = np.random.default_rng(0)
+    cells = np.empty((60, 2), dtype=object)
+    cells[:, 0] = random.choice(["a", "b", "c"], 60)
+    cells[:, 1] = random.integers(0, 9, 60)
+
+    def model(rows):
+        assert rows.dtype == object
+        return (rows[:, 0] == "a") * 1.0 + rows[:, 1].astype(float)
+
+    scores = ah.gamma(model, cells)
+    assert scores.settings.kinds == ("category", "whole")
+
+
+def test_a_sparse_matrix_moves_where_it_has_numbers():
+    matrix = sparse.random(50, 40, density=0.2, format="csr", random_state=0)
+
+    def model(rows):
+        assert sparse.issparse(rows)
+        return np.asarray(rows.power(2).sum(axis=1)).ravel()
+
+    scores = ah.gamma(model, matrix)
+    assert scores.mean > 0
+    asked = []
+
+    def recorded(rows):
+        asked.append(rows.toarray())
+        return np.zeros(rows.shape[0])
+
+    exact = {"radius": 0.5, "noise": "ignore", "rotations": 1, "ball": "auto pairs"}
+    ah.gamma(recorded, matrix[:5], reference=matrix, **exact)
+    first = matrix[:5].toarray()
+    moved = np.concatenate(asked)
+    empty = np.repeat(first == 0, len(moved) // 5, axis=0)
+    assert (moved[empty] == 0).all()
+
+
+TEXTS = [
+    "a fine film with a good cast and a warm heart",
+    "a dull film that never comes to life at all",
+    "the cast is good and the story is warm",
+    "the story is dull and nobody seems to care",
+] * 15
+
+
+def test_a_classifier_of_texts():
+    labels = np.array([1, 0, 1, 0] * 15)
+    model = make_pipeline(TfidfVectorizer(), LogisticRegression()).fit(TEXTS, labels)
+    for texts in (TEXTS[:8], np.array(TEXTS[:8], dtype=object), pd.Series(TEXTS[:8])):
+        scores = ah.gamma(model, texts)
+        assert len(scores) == 8
+        assert scores.settings.kinds == ("text",)
+        assert scores.mean > 0
+    again = ah.gamma(model, TEXTS[:8], batch_size=3)
+    np.testing.assert_allclose(again.values, scores.values, atol=1e-12)
+
+
+def test_a_text_beside_numbers_and_synonyms():
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame({"note": TEXTS, "stars": random.integers(1, 6, 60)})
+    seen = set()
+
+    def model(rows):
+        seen.update(rows["note"])
+        return np.array([len(note) for note in rows["note"]]) + rows["stars"].to_numpy()
+
+    scores = ah.gamma(model, frame, kinds={"note": "text"})
+    assert scores.settings.kinds == ("text", "whole")
+    assert len(seen) > 100
+    change = ah.llm.perturb.synonyms({"good": ["great"], "dull": ["boring"]})
+    seen.clear()
+    ah.gamma(model, frame, kinds={"note": change})
+    assert {"great", "boring"} <= {word for note in seen for word in note.split()}
+
+
+def test_an_encoder_that_does_not_know_a_level_is_asked_with_levels_it_may_not_know():
+    frame = FRAME[["sex", "job"]]
+    encoder = OneHotEncoder(handle_unknown="ignore")
+    model = make_pipeline(encoder, LogisticRegression()).fit(frame[:50], LABELS[:50])
+    assert ah.gamma(model, frame[50:], reference=frame).complete
