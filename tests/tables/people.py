@@ -8,7 +8,7 @@ from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 
 
 def people(many: int = 300, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
@@ -44,17 +44,9 @@ def people(many: int = 300, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
     return frame, labels
 
 
-class Days:
+def days(frame: pd.DataFrame) -> pd.DataFrame:
     """Dates as numbers: what a pipeline does with them first."""
-
-    def fit(self, frame, labels=None):
-        return self
-
-    def transform(self, frame):
-        return frame.apply(lambda column: (column - pd.Timestamp("2020-01-01")).dt.days)
-
-    def fit_transform(self, frame, labels=None):
-        return self.transform(frame)
+    return frame.apply(lambda column: (column - pd.Timestamp("2020-01-01")).dt.days)
 
 
 def forest(frame: pd.DataFrame, labels: np.ndarray, trees: int = 20):
@@ -64,7 +56,7 @@ def forest(frame: pd.DataFrame, labels: np.ndarray, trees: int = 20):
         [
             ("n", SimpleImputer(), ["age", "income", "children"]),
             ("c", OneHotEncoder(handle_unknown="ignore"), others),
-            ("d", Days(), ["joined"]),
+            ("d", FunctionTransformer(days), ["joined"]),
             ("m", "passthrough", ["member"]),
         ]
     )

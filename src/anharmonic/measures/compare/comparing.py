@@ -31,6 +31,8 @@ from anharmonic.scores import Scores
 
 __all__ = ["GammaArguments", "Measure", "compare"]
 
+SETTLED = ("reference", "moving", "kinds")
+"""Arguments that a settled region knows."""
 Measure = Callable[..., Scores]
 """From a model and points, with radius=, scale= and seed=, to scores."""
 
@@ -131,7 +133,7 @@ def compare(
     seed = arguments.get("seed", DEFAULTS["seed"])
     handed_on: dict[str, object] = {
         # Settled already: a region knows what moves, and radius and scale are numbers now.
-        **{name: value for name, value in arguments.items() if name not in ("reference", "moving")},
+        **{name: value for name, value in arguments.items() if name not in SETTLED},
         "radius": settled.radius,
         "scale": settled.units,
         "seed": seed,

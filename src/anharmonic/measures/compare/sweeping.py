@@ -26,7 +26,7 @@ __all__ = ["Sweep", "sweep"]
 
 FRACTIONS = (0.0625, 0.125, 0.25, 0.5, 1.0, 2.0)
 """Of the median distance between nearest neighbours: the radii that are swept by default."""
-SETTLED = ("reference", "moving", "scale")
+SETTLED = ("reference", "moving", "scale", "kinds")
 """Arguments that are settled once, for all radii."""
 
 
@@ -181,7 +181,12 @@ def sweep(
         if settled.reference.kind == "grid":
             raise SettingsError("on a grid give the radii, or reference=<data>")
         seed = arguments.get("seed", DEFAULTS["seed"])
-        distance = nearest_distance(settled.reference.values, settled.units, seed)
+        law = settled.reference.neighbourhood
+        distance = (
+            nearest_distance(settled.reference.values, settled.units, seed)
+            if law is None
+            else law.nearest
+        )
         radii = [fraction * distance for fraction in FRACTIONS]
     if not len(radii):
         raise SettingsError("there are no radii to sweep: give some, or leave them out")
@@ -190,6 +195,7 @@ def sweep(
     folders = [folder.within(f"radius {radius!r}") for radius in ordered]
     # Settled already: a region knows what moves, and the scale is numbers now.
     shared = {name: value for name, value in arguments.items() if name not in SETTLED}
+    units = {"scale": settled.units}
     with shown(progress) as report_all:
         comparisons = tuple(
             compare(
@@ -201,7 +207,7 @@ def sweep(
                 checkpoint=inner.path,
                 resume=inner.resume,
                 progress=report_progress,
-                **cast(GammaArguments, {**shared, "radius": radius, "scale": settled.units}),
+                **cast(GammaArguments, {**shared, **units, "radius": radius}),
             )
             for radius, inner, report_progress in zip(
                 ordered, folders, parts(report_all, len(ordered)), strict=True

@@ -46,6 +46,7 @@ def scaled(
     kinds: Kinds | None = None,
     seed: int = 0,
     numbers: bool = False,
+    raw: bool = False,
 ) -> tuple[Region, Floats, Region]:
     """What moves of the region, a unit for each such column, and the reference.
 
@@ -53,7 +54,7 @@ def scaled(
     "auto" takes the standard deviation in the reference data (the points themselves where
     none are given); an image or a grid is in one unit already; None keeps raw units. Rows that
     are not all numbers get a neighbourhood of their own, in units of their own; where only
-    `numbers` may move, all else stays.
+    `numbers` may move, all else stays. `raw` says that None means nothing else than raw units.
     """
     if region.neighbourhood is not None:
         return region, region.neighbourhood.units, region
@@ -62,7 +63,7 @@ def scaled(
     if _may_be_table(region) and not numbers:
         region, known = _coded(region, known, models, kinds, seed)
         if region.neighbourhood is not None:
-            if scale is None or not isinstance(scale, str):
+            if not (isinstance(scale, str) or (raw and scale is None)):
                 raise SettingsError(
                     "scale= is for rows of numbers: here units come from the reference, so leave "
                     f"it out ({_kinds_in_words(region)})"

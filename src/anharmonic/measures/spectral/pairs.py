@@ -64,8 +64,14 @@ def pair_inputs_and_outputs(
     """Points, and for every name its outputs: an array of them, or those of a model there."""
     whole = as_region(points)
     models = [as_model(source) for source in sources.values() if not is_data(source)]
-    region, units, _ = scaled(whole, scale, None, models)
-    inputs = _in_main_memory(region.values)
+    region, units, _ = scaled(whole, scale, None, models, raw=True)
+    law = region.neighbourhood
+    if law is not None:
+        # Categories and gaps as numbers whose squared differences are distances, in units already.
+        whole, units = region, np.ones(1)
+        inputs = law.donors.features_of(to_numpy64(region.values))
+    else:
+        inputs = _in_main_memory(region.values)
     raw = not (units != 1).any()
     if not raw:
         inputs = inputs / units

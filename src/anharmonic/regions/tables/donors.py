@@ -97,7 +97,7 @@ class Donors:
     ) -> Donors:
         """Rows among these, coded."""
         empty = cls(kinds, units, sites, reference, np.empty((0, 0)))
-        return cls(kinds, units, sites, reference, empty._features(reference))
+        return cls(kinds, units, sites, reference, empty.features_of(reference))
 
     @property
     def count(self) -> int:
@@ -175,14 +175,14 @@ class Donors:
         count = min(CANDIDATES, len(self.reference))
         if count == len(self.reference):
             return np.broadcast_to(np.arange(count), (len(values), count))
-        mine = self._features(values)
+        mine = self.features_of(values)
         # ‖a − b‖² = ‖a‖² − 2ab + ‖b‖², of which ‖a‖² is the same for all of a row.
         lengths = np.einsum("rf,rf->r", self.features, self.features)
         distances = lengths - 2 * (mine @ self.features.T)
         nearest = np.argpartition(_keyed(distances), count - 1, axis=1)[:, :count]
         return np.sort(nearest, axis=1)
 
-    def _features(self, values: Floats) -> Floats:
+    def features_of(self, values: Floats) -> Floats:
         """Coded rows as numbers whose squared differences add up to distances."""
         parts: list[Floats] = [np.zeros((len(values), 1))]
         for column, kind in enumerate(self.kinds):

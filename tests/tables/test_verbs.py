@@ -1,0 +1,230 @@
+"""Every verb on the frame that the pipeline takes: categories, counts, dates, gaps as they are."""
+
+from __future__ import annotations
+
+import json
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+
+import anharmonic as ah
+from anharmonic.errors import SettingsError
+from tests.tables.people import forest, people
+from tests.test_cli import run
+
+FRAME, LABELS = people(260)
+TRAIN, POINTS = FRAME[:200], FRAME[200:]
+MODEL = forest(TRAIN, LABELS[:200])
+SMOOTH = forest(TRAIN, LABELS[:200], trees=60)
+
+
+def test_compare_and_sweep():
+    compared = ah.compare({"few": MODEL, "many": SMOOTH}, POINTS, reference=TRAIN)
+    assert len(compared.scores["few"]) == 60
+    assert "reference" in compared.places("few")
+    for scores in (*compared.scores.values(), *compared.at_reference.values()):
+        assert scores.settings.kinds
+        assert scores.settings.law == compared.scores["few"].settings.law
+    swept = ah.sweep(MODEL, POINTS, reference=TRAIN)
+    means, _ = swept.means("model")
+    assert (np.diff(means) > 0).all()
+
+
+def test_a_baseline_of_a_table_is_measured_like():
+    old = ah.gamma(MODEL, POINTS, reference=TRAIN, rotations=2)
+    again = ah.measured_like(old, MODEL, POINTS, reference=TRAIN)
+    np.testing.assert_allclose(again.values, old.values, atol=1e-12)
+    assert not again.settings.differing(old.settings)
+    other = ah.measured_like(old, MODEL, POINTS, reference=POINTS)
+    assert "law" in other.settings.differing(old.settings)
+
+
+def test_scores_survive_a_file_and_a_stop(tmp_path):
+    path = tmp_path / "scores.parquet"
+    calls = 0
+
+    def stopping(rows):
+        nonlocal calls
+        calls += 1
+        if calls == 4:
+            raise KeyboardInterrupt
+        return MODEL.predict_proba(rows)
+
+    common = {"reference": TRAIN, "batch_size": 500, "ball": "auto pairs"}
+    with pytest.raises(KeyboardInterrupt):
+        ah.gamma(stopping, POINTS, checkpoint=path, **common)
+    resumed = ah.gamma(MODEL.predict_proba, POINTS, resume=path, checkpoint=path, **common)
+    whole = ah.gamma(MODEL.predict_proba, POINTS, **common)
+    np.testing.assert_array_equal(resumed.values, whole.values)
+    loaded = ah.load(path)
+    assert [moved.name for moved in loaded.along()] == [moved.name for moved in whole.along()]
+    assert loaded.settings.kinds == whole.settings.kinds
+
+
+def test_explain_says_what_flips_it():
+    margins = np.abs(MODEL.predict_proba(POINTS)[:, 1] - 0.5)
+    row = POINTS.iloc[[int(np.argmin(margins))]]
+    found = ah.explain(MODEL, row, reference=TRAIN)
+    assert found.switches
+    shares = [switch.share for switch in found.switches]
+    assert shares == sorted(shares, reverse=True)
+    for switch in found.switches[:3]:
+        changed = row.copy()
+        for name in (switch.name,):
+            value = switch.after
+            if isinstance(value, str) and name == "joined":
+                value = pd.Timestamp(value)
+            if not switch.along and value != "missing":
+                changed[name] = (
+                    pd.Series([value], index=row.index).astype(row[name].dtype)
+                    if name != "member"
+                    else value == "True"
+                )
+        if not switch.along and switch.after != "missing":
+            assert str(MODEL.predict(changed)[0]) == switch.label
+    assert "alone changes it" in " ".join(found.sentences)
+    assert len(found.cells) == len(found.names)
+    json.loads(found.to_json())
+    total = sum(share for _, _, share in found.features()) + found.remainder
+    assert total == pytest.approx(found.deviation.value, abs=1e-9)
+
+
+def test_a_counterfactual_is_a_row_that_the_model_decides_otherwise():
+    search = ah.adversarial_search(MODEL, POINTS[:20], reference=TRAIN, steps=10)
+    assert search.flipped.any()
+    row = int(np.flatnonzero(search.flipped)[0])
+    path = search.path(row)
+    assert path.shape[1] == len(search.settings.columns)
+    assert len(path) == search.taken[row] + 1
+    found = ah.explain(MODEL, POINTS[row : row + 1], reference=TRAIN)
+    assert found.counterfactual is None or found.counterfactual.margin <= 0
+
+
+def test_a_search_survives_a_file(tmp_path):
+    search = ah.adversarial_search(MODEL, POINTS[:10], reference=TRAIN, steps=4)
+    search.save(tmp_path / "search.parquet")
+    loaded = ah.load(tmp_path / "search.parquet")
+    np.testing.assert_array_equal(loaded.path(3), search.path(3))
+
+
+@pytest.mark.parametrize("kind", ["walks", "sway", "drift"])
+def test_how_long_decisions_last(kind):
+    scores = ah.nstep_robustness(MODEL, POINTS, reference=TRAIN, kind=kind, steps=3)
+    # A margin of 0 has no multiple.
+    assert np.isfinite(scores.values).mean() > 0.9
+
+
+def test_baselines():
+    for name in ("flip_rate", "mean_change", "margin", "confidence", "smoothed_margin", "great"):
+        scores = getattr(ah.baselines, name)(MODEL, POINTS, reference=TRAIN)
+        assert len(scores) == 60
+        assert np.isfinite(scores.values).all()
+
+
+def test_contributions_add_up_to_what_single_columns_do():
+    shares = ah.contributions(MODEL, POINTS[:8], reference=TRAIN, reduction=1)
+    assert shares.names == tuple(FRAME.columns)
+    assert np.abs(shares.values).sum() > 0
+    only = ah.contributions(
+        lambda rows: (rows["sex"].to_numpy() == "male") * 1.0, POINTS[:8], reference=TRAIN
+    )
+    others = [place for place, name in enumerate(only.names) if name not in ("sex", "pregnant")]
+    assert np.abs(only.values[:, others]).max() < 0.05
+    assert np.abs(only.values[:, only.names.index("sex")]).max() > 0
+
+
+def test_a_monitor_watches_such_rows_and_comes_back_from_a_file(tmp_path):
+    frame, labels = people(1500, seed=3)
+    model = forest(frame[:300], labels[:300])
+    watch = ah.Monitor(model, frame[300:1100], promise=False, watch=["gamma", "confidence"])
+    assert "sex" in watch.scorer.columns
+    traffic = frame[1100:1200].copy()
+    report = watch.update(traffic)
+    watch.save(tmp_path / "monitor")
+    back = ah.Monitor.load(tmp_path / "monitor", model)
+    later = frame[1200:1300].assign(sex="unseen")
+    one, other = watch.update(later), back.update(later)
+    np.testing.assert_array_equal(one.rows, other.rows)
+    for name, values in one.scores.items():
+        np.testing.assert_allclose(other.scores[name], values, atol=1e-12)
+    assert report is not None
+
+
+def test_plan_and_collect(tmp_path):
+    queries = tmp_path / "queries.parquet"
+    ah.plan(POINTS, queries, reference=TRAIN)
+    asked = pd.read_parquet(queries)
+    answers = MODEL.predict_proba(asked[list(FRAME.columns)])
+    collected = ah.collect(queries, answers)
+    direct = ah.gamma(MODEL, POINTS, reference=TRAIN, ball="auto pairs", noise="ignore")
+    np.testing.assert_allclose(collected.values, direct.values, atol=1e-12)
+    assert collected.settings.law == direct.settings.law
+
+
+def test_spade_takes_such_rows():
+    scores = ah.spade(MODEL, POINTS, neighbours=5)
+    assert scores.settings.points == 60
+
+
+def test_what_is_for_numbers_alone_says_so():
+    with pytest.raises(SettingsError, match="bounds= is for rows of numbers"):
+        ah.gamma(MODEL, POINTS, reference=TRAIN, bounds=(0, 1))
+    with pytest.raises(SettingsError, match="grid= is for rows of numbers"):
+        ah.adversarial_search(MODEL, POINTS, reference=TRAIN, grid=1.0)
+    clever = ah.clever(MODEL, POINTS[["age"]].assign(**POINTS.drop(columns="age"))[:4])
+    assert set(clever.settings.columns) <= {"age", "income", "children"}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("table")
+    TRAIN.drop(columns="joined").to_csv(path / "train.csv", index=False)
+    POINTS.drop(columns="joined").to_csv(path / "points.csv", index=False)
+    from sklearn.compose import ColumnTransformer, make_column_selector
+    from sklearn.ensemble import HistGradientBoostingClassifier
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OrdinalEncoder
+
+    encoder = ColumnTransformer(
+        [
+            (
+                "c",
+                OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1),
+                make_column_selector(dtype_exclude=["number", "bool"]),
+            )
+        ],
+        remainder="passthrough",
+    )
+    model = make_pipeline(encoder, HistGradientBoostingClassifier(max_iter=20))
+    table = pd.read_csv(path / "train.csv")
+    joblib.dump(model.fit(table, LABELS[:200]), path / "model.joblib")
+    return path
+
+
+FILES = ("--data", "points.csv", "--reference", "train.csv")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("gamma", "model.joblib", *FILES, "--column-kind", "children=category"),
+        ("compare", "a=model.joblib", "b=model.joblib", *FILES),
+        ("sweep", "m=model.joblib", *FILES, "--radii", "0.5,1"),
+        ("check", "model.joblib", *FILES, "--max-gamma", "1"),
+        ("explain", "model.joblib", *FILES, "--row", "3"),
+        ("nstep", "model.joblib", *FILES, "--steps", "3"),
+        ("search", "model.joblib", *FILES, "--steps", "3"),
+        ("report", "m=model.joblib", *FILES, "--out", "page.html"),
+    ],
+    ids=lambda command: command[0],
+)
+def test_commands(folder, command):
+    done = run(folder, *command, "--trust")
+    if command[0] == "report":
+        page = (folder / "page.html").read_text()
+        assert "What answers move with" in page
+        assert "pregnant" in page
+    else:
+        assert "pregnant" in done.stdout
