@@ -49,6 +49,11 @@ STUDIES = {
         "Gamma over the data on 29 sets in two halves: overfitting, wrong labels, wrong answers.",
         "Measurements, as python -m studies.over_data.results makes them.",
     ),
+    "tables": Study(
+        "tables.study:mixed_tables",
+        "Mixed tables: overfitting, and decisions that change when measured again.",
+        "Measurements, as python -m studies.tables.results makes them.",
+    ),
     "dirichlet": Study(
         "dirichlet:minimal_interpolation", "Relax a boundary to a harmonic function."
     ),

@@ -54,7 +54,7 @@ def test_collecting_gives_the_scores_of_a_direct_run(tmp_path, arguments):
     answers["query"] = queries["query"]
     answers.sample(frac=1, random_state=0).to_parquet(tmp_path / "answers.parquet")
     collected = ah.collect(tmp_path / "queries.parquet", tmp_path / "answers.parquet")
-    same(collected, ah.gamma(MODEL, TABLE, **arguments))
+    same(collected, ah.gamma(MODEL, TABLE, **{"ball": "auto pairs", **arguments}))
     assert list(collected.settings.still) == ["unit"]
     assert collected.settings.kinds == ("whole", "category", "number")
     assert collected.queries == len(queries)

@@ -47,6 +47,7 @@ NAMES = {
     "spade",
     "spectral",
     "support",
+    "plausibility",
     "suspects",
     "sweep",
     "tracking",

@@ -26,6 +26,7 @@ from .measures.offline import plan as plan
 from .measures.over_data import gamma_data as gamma_data
 from .measures.over_data import support as support
 from .measures.over_data import suspects as suspects
+from .measures.plausible import plausibility as plausibility
 from .measures.remeasure import measured_like as measured_like
 from .measures.search import adversarial_search as adversarial_search
 from .measures.search.result import Search as Search

@@ -53,7 +53,10 @@ MEASURES = {
     "paper stability": nstep("paper"),
     **{
         name.replace("_", " "): baseline(name)
-        for name in ("flip_rate", "mean_change", "lipschitz", "confidence", "margin", "great")
+        for name in (
+            *("flip_rate", "mean_change", "lipschitz", "confidence", "margin", "great"),
+            "smoothed_margin",
+        )
     },
 }
 OTHERS = {

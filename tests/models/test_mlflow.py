@@ -143,8 +143,10 @@ def test_pyfunc_gets_the_names_and_types_of_its_signature(mlflow, tmp_path) -> N
     assert scores.mean > 0
     direct = ah.gamma(lambda t: answer(t), still, radius=0.3)
     np.testing.assert_allclose(scores.values, direct.values, atol=1e-12)
+    # Counts step on their grid, so that the signature's types fit; moved by a ball they do not.
+    assert ah.gamma(model, table, radius=0.3).complete
     with pytest.raises(ModelError, match="hold it still"):
-        ah.gamma(model, table, radius=0.3)
+        ah.gamma(model, table, radius=0.3, kinds={"count": "number"})
     with pytest.raises(PointsError, match="signature 4"):
         model(np.zeros((2, 3)))
     copy = pickle.loads(pickle.dumps(model))

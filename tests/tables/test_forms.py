@@ -57,6 +57,17 @@ def test_the_index_is_kept():
     scores = ah.gamma(lambda rows: rows["age"].to_numpy() ** 2.0, FRAME)
     pd.testing.assert_index_equal(scores.to_frame().index, FRAME.index)
 
+    def classes(rows):
+        return np.stack([rows["age"] > 40, rows["age"] <= 40], axis=1).astype(float)
+
+    for made in (
+        ah.nstep_robustness(classes, FRAME, steps=2),
+        ah.adversarial_search(classes, FRAME, steps=2),
+        ah.baselines.smoothed_margin(classes, FRAME),
+        ah.clever(classes, FRAME[:6], blocks=10, block_size=4),
+    ):
+        pd.testing.assert_index_equal(made.to_frame().index, FRAME.index[: len(made)])
+
 
 def test_a_level_that_the_reference_lacks_stays_and_reaches_the_model():
     points = FRAME[:20].assign(sex="unknown")

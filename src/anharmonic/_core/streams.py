@@ -59,6 +59,7 @@ class Stream(IntEnum):
     TABLE_ROWS = 82
     TABLE_CALIBRATION = 83
     TEXT_EDIT = 84
+    PLAUSIBILITY = 85
 
 
 @unique

@@ -342,6 +342,7 @@ def _measure(
             directions=directions,
             fragile=metric.fragile,
         ),
+        index=setup.region.index,
     )
 
 

@@ -143,7 +143,8 @@ def clever(
     gradient_points = samples + ascent_gradients + pool.points_judged(sloping)
     queries = len(chosen) + gradient_points * slopes.queries_per_point
     sampled = SampledSlopes(centres, pairs, maxima.slopes, ascent, jumps)
-    return bound_rows(sampled, chosen, len(settled.region), queries, settings)
+    scores = bound_rows(sampled, chosen, len(settled.region), queries, settings)
+    return replace(scores, index=settled.region.index)
 
 
 def _rows_to_measure(guide: object, points: int, count: int | None) -> Integers:

@@ -10,7 +10,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from array_api_compat import array_namespace, device
@@ -27,6 +27,9 @@ from anharmonic.measures.setup.batching import Flags
 from anharmonic.measures.setup.protocols import Segment
 from anharmonic.measures.setup.sphere import around
 from anharmonic.measures.setup.table_rows import ONE_COLUMN, TableRows, one_column
+
+if TYPE_CHECKING:
+    import pandas
 
 __all__ = ["Search", "StepRule", "walking_ball"]
 
@@ -210,6 +213,8 @@ class Search:
     trail : (points, steps + 1, n)
         Where the walks stood after each step, in tables of other than numbers: coded as
         `starts` are.
+    index
+        The rows' labels, of a pandas frame; no file keeps them.
     """
 
     starts: Floats
@@ -223,6 +228,7 @@ class Search:
     ball: Ball | None = field(default=None, compare=False)
     ends: Array = field(default=None, compare=False)
     trail: Array = field(default=None, compare=False)
+    index: pandas.Index | None = field(default=None, compare=False)
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -366,7 +372,10 @@ class Search:
             "end_margin": self.margins[last],
             "queries": self.queries,
         }
-        return tables.frame(tables.arrow(columns, {"holds": "table"}), backend)
+        made = tables.frame(tables.arrow(columns, {"holds": "table"}), backend)
+        if self.index is not None and hasattr(made, "set_axis"):
+            return made.set_axis(self.index, axis=0)
+        return made
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write Parquet, whole or not at all: starts and steps, so that paths come back too."""

@@ -90,6 +90,7 @@ class SearchState:
             ball=self.chooser.step_rule.ball,
             ends=np.array(numbers(self.positions)),
             trail=None if self.trail is None else self.trail.copy(),
+            index=self.chooser.caller.region.index,
         )
 
     def begin(self) -> None:

@@ -112,10 +112,8 @@ def _coded(
     """The region and the reference with a neighbourhood, where not all that moves is numbers."""
     if not region.is_table:
         # An array's cells are numbers; only gaps, or kinds that were told, make more of them.
-        plain = np.isfinite(np.add.reduce(region.values, axis=None, dtype=np.float64))
-        if known is not None and plain and is_numpy_array(known.values):
-            plain = np.isfinite(np.add.reduce(known.values, axis=None, dtype=np.float64))
-        if plain and not kinds and region.form != "sparse":
+        both = [region.values, *([] if known is None else [known.values])]
+        if not (kinds or any(_has_gaps(values) for values in both)):
             return region, known
     names = _movable(region, models)
     if not names:
@@ -140,6 +138,15 @@ def _coded(
         return region, known
     moved = with_neighbourhood(region, law, settled.points)
     return moved, None if known is None else with_neighbourhood(known, law)
+
+
+def _has_gaps(values: Array) -> bool:
+    """Whether any cell of an array is missing."""
+    if not is_numpy_array(values):
+        return False
+    # One pass without an array of flags: a sum is finite unless something in it is not.
+    whole = np.isfinite(np.add.reduce(values, axis=None, dtype=np.float64))
+    return not whole and bool(np.isnan(values).any())
 
 
 def _movable(region: Region, models: Sequence[object]) -> list[str]:

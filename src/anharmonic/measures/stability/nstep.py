@@ -131,6 +131,7 @@ def nstep_robustness(
         settings=settings.with_facts(
             steps=steps, event=event, nstep=kind, fragile="small" if kind == "paper" else "large"
         ),
+        index=chooser.caller.region.index,
     )
 
 
