@@ -21,6 +21,8 @@ EXPECTED = {
     ),
     r"^ › call plot distribution": "its words name the measure and its own fragile end",
     r"^ › command search › json": "the same facts in the settings of each search",
+    r"relative: new": "gamma in units of the outputs' spread stands beside the raw one",
+    r"^ › call .* › html": "the same, in notebooks",
 }
 
 

@@ -374,7 +374,7 @@ class Scores:
             "interval95": [low, high],
             "noise_floor": self.floor,
             "rms": list(self.rms),
-            "relative": list(self.relative),
+            **({"relative": list(self.relative)} if self.about.bounded else {}),
             "queries": self.queries,
             "settings": self.settings.plain(),
             **self._description.facts,
@@ -406,7 +406,8 @@ class Scores:
             "points": f"{len(self):,}",
             "queries": f"{self.queries:,}",
             "noise alone": f"{self.floor:.2g}",
-            "of the outputs' spread": self.relative,
+            # A deviation is in the outputs' unit; other measures have units of their own.
+            **({"of the outputs' spread": self.relative} if self.about.bounded else {}),
             **self._along_in_words(),
             # Where nothing moves there is no radius to speak of.
             **{

@@ -64,7 +64,7 @@ def test_the_index_is_kept():
         ah.nstep_robustness(classes, FRAME, steps=2),
         ah.adversarial_search(classes, FRAME, steps=2),
         ah.baselines.smoothed_margin(classes, FRAME),
-        ah.clever(classes, FRAME[:6], blocks=10, block_size=4),
+        ah.clever(classes, FRAME[:6], moving=["age"], blocks=10, block_size=4),
     ):
         pd.testing.assert_index_equal(made.to_frame().index, FRAME.index[: len(made)])
 
