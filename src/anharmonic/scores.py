@@ -16,7 +16,7 @@ import numpy as np
 
 from anharmonic._core import tables
 from anharmonic._core.boundaries import label_step, mean_coordinate
-from anharmonic._core.columns import remark, told, words_for
+from anharmonic._core.columns import kinds_in_words, remark, told, words_for
 from anharmonic._core.estimate import Estimate
 from anharmonic._core.metrics import Description, Metric, metric_of
 from anharmonic._core.protocols import Floats, Integers
@@ -416,8 +416,15 @@ class Scores:
                 if settings.moves or settings.knows(name)
             },
             **told(settings),
+            **self._kinds_in_words,
         }
         return tables.facts(cells)
+
+    @property
+    def _kinds_in_words(self) -> dict[str, str]:
+        """What columns were taken for, of a table of other than numbers."""
+        settings = self.settings
+        return {"as": kinds_in_words(settings.columns, settings.kinds)} if settings.kinds else {}
 
     def _along_in_words(self) -> dict[str, str]:
         """The columns that answers move with most, of a table of other than numbers."""

@@ -9,7 +9,17 @@ from typing import Final, Protocol
 
 from anharmonic.errors import listed
 
-__all__ = ["is_id", "is_index", "remark", "repeated", "shown", "titled", "told", "words_for"]
+__all__ = [
+    "is_id",
+    "is_index",
+    "kinds_in_words",
+    "remark",
+    "repeated",
+    "shown",
+    "titled",
+    "told",
+    "words_for",
+]
 
 INDEX: Final = re.compile(r"(Unnamed: \d+|__index_level_\d+__)?")
 """What pandas calls an index that became a column; in CSV it has no name at all."""
@@ -90,6 +100,18 @@ def told(settings: Moved) -> dict[str, str]:
         words["columns"]: f"all {len(used):,} columns" if every else shown(used),
         words["still"]: shown(others) if others else "none",
     }
+
+
+def kinds_in_words(columns: Sequence[str], kinds: Sequence[str]) -> str:
+    """What columns were taken for, for people: a few names of each kind.
+
+    >>> kinds_in_words(("age", "sex", "rooms"), ("whole", "category", "whole"))
+    'whole: age, rooms; category: sex'
+    """
+    by_kind: dict[str, list[str]] = {}
+    for name, kind in zip(columns, kinds, strict=True):
+        by_kind.setdefault(kind, []).append(name)
+    return "; ".join(f"{kind}: {shown(names)}" for kind, names in by_kind.items())
 
 
 def remark(settings: Moved, always: bool = False) -> str:

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from anharmonic._core.columns import told, words_for
+from anharmonic._core.columns import kinds_in_words, told, words_for
 from anharmonic._core.estimate import Estimate
 from anharmonic._core.printable import visible
 
@@ -74,6 +74,8 @@ def _headline(scores: Scores) -> Table:
     if np.isfinite(scores.floor):
         table.add_row("noise alone would read", f"{scores.floor:.2g}")
         table.add_row("root mean square, noise removed", str(scores.rms))
+    if scores.about.bounded and np.isfinite(scores.relative.value):
+        table.add_row("in units of the outputs' spread", str(scores.relative))
     table.add_row("points", f"{len(scores):,}")
     each = f"{scores.queries / len(scores):.1f} per point"
     table.add_row("queries", f"{scores.queries:,} ({each if scores.queries else 'recorded'})")
@@ -83,6 +85,10 @@ def _headline(scores: Scores) -> Table:
     table.add_row(words_for(settings)["ball"], f"{facts.get('ball')}{turns}")
     for name, names in told(settings).items():
         table.add_row(name, printable(names))
+    if settings.kinds:
+        table.add_row("as", printable(kinds_in_words(settings.columns, settings.kinds)))
+        most = [f"{moved.name} ({moved.change})" for moved in scores.along()[:3]]
+        table.add_row("answers move most with", printable(", ".join(most)))
     if settings.noise:
         table.add_row("the model's own noise", f"{settings.noise:.2g} (in the errors)")
     if settings.knows("clipped"):

@@ -113,8 +113,18 @@ def arguments(settings: Settings) -> dict[str, str]:
     if isinstance(settings, DataSettings):
         texts["ball"] = weights_text(settings)
     elif settings.ball:
-        texts["ball"] = repr(ball_asked_for(settings.ball))
-    if settings.scale:
+        texts["ball"] = repr(ball_of(settings) if settings.kinds else ball_asked_for(settings.ball))
+    if settings.kinds:
+        # Units come from the reference, and so do kinds, but for what nobody could choose.
+        texts["reference"] = "reference"
+        own = [
+            name
+            for name, kind in zip(settings.columns, settings.kinds, strict=True)
+            if kind == "own"
+        ]
+        if own:
+            texts["kinds"] = f"…  # functions for {', '.join(own)}"
+    elif settings.scale:
         long = len(settings.scale) > MOST_UNITS
         texts["scale"] = '"auto"' if long else repr(list(settings.scale))
     if settings.still:

@@ -24,6 +24,7 @@ WORDS = {
     "points": "points",
     "dimension": "features that move",
     "columns": "their names",
+    "kinds": "their kinds",
     "still": "held still",
     "scale": "unit of each feature",
     "bounds": "bounds",
