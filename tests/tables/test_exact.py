@@ -46,9 +46,7 @@ def test_few_neighbours_are_all_asked_for_and_gamma_is_their_weighted_mean():
     assert scores.settings.ball == "complete"
     assert (scores.errors == 0).all()
     setup, table = law_of(frame, reference)
-    states, weights = list_neighbours(
-        table.law, table.values, table.donors(np.arange(30)), setup.radius, 64
-    )
+    states, weights = list_neighbours(table.law, table.values, table.donors, setup.radius, 64)
     np.testing.assert_allclose(weights.sum(axis=1), 1, rtol=1e-12)
     rows = np.repeat(np.arange(30), states.shape[1])
     answers = lookup(setup.region.restored(states.reshape(-1, 3), rows)).reshape(30, -1)
@@ -61,7 +59,7 @@ def test_the_list_is_what_would_be_drawn():
     frame, reference = small(3, seed=2), small(120, seed=3)
     setup, table = law_of(frame, reference)
     law, every = table.law, np.arange(3)
-    states, weights = list_neighbours(law, table.values, table.donors(every), setup.radius, 64)
+    states, weights = list_neighbours(law, table.values, table.donors, setup.radius, 64)
     drawn = ah.gamma(
         lookup, frame, reference=reference, ball=table_ball(None, 500, False), rotations=40
     )
@@ -109,9 +107,7 @@ def test_harmonic_functions_on_the_graph_read_zero():
         columns=["colour", "size", "rooms"],
     )
     setup, table = law_of(every, every)
-    states, weights = list_neighbours(
-        table.law, table.values, table.donors(np.arange(24)), setup.radius, 64
-    )
+    states, weights = list_neighbours(table.law, table.values, table.donors, setup.radius, 64)
     key = {tuple(row): place for place, row in enumerate(table.values)}
     transition = np.zeros((24, 24))
     for row in range(24):

@@ -7,7 +7,9 @@ square without bias. Nothing here decides how many turns a point gets.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import chain
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -21,7 +23,7 @@ from anharmonic.measures.setup.batching import call_with_flags
 from anharmonic.measures.setup.protocols import Segment
 from anharmonic.measures.setup.sphere import Sphere, neighbourhood
 
-__all__ = ["Changes", "Task", "TaskResult", "measure_task"]
+__all__ = ["Along", "Changes", "Task", "TaskResult", "measure_ahead", "measure_task"]
 
 NONE: Integers = np.empty(0, dtype=np.int64)
 FLAT = 1e-3
@@ -110,7 +112,54 @@ class Changes(NamedTuple):
         return cls(np.sqrt(largest), flat, same)
 
 
-def measure_task(sphere: Sphere, task: Task) -> TaskResult:
+class Piece(NamedTuple):
+    """Points to ask for at once: (rows, centres + directions, n), and how many bounds moved."""
+
+    segments: list[Segment]
+    centres: int
+    points: Array
+    clipped: int
+
+
+def measure_ahead(sphere: Sphere, tasks: Iterable[Task]) -> Iterator[TaskResult]:
+    """Measure tasks in turn, building a task's first points while the model answers the last.
+
+    Frames of other than numbers take time to draw, and most pipelines use one core.
+    """
+    with ThreadPoolExecutor(1) as builder:
+        waiting: tuple[Task, Future[Piece], Iterator[Piece]] | None = None
+        for task in tasks:
+            pieces = _pieces(sphere, task)
+            built = task, builder.submit(next, pieces), pieces
+            if waiting is not None:
+                yield _measure_built(sphere, *waiting)
+            waiting = built
+        if waiting is not None:
+            yield _measure_built(sphere, *waiting)
+
+
+def _measure_built(
+    sphere: Sphere, task: Task, first: Future[Piece], others: Iterator[Piece]
+) -> TaskResult:
+    return measure_task(sphere, task, chain([first.result()], others))
+
+
+def _pieces(sphere: Sphere, task: Task) -> Iterator[Piece]:
+    """A task's points, as many at a time as fit in memory; the first have the centres."""
+    centres = _repeats(sphere, task)
+    for segments in _fitting_segments(sphere, task, centres):
+        yield Piece(segments, centres, *neighbourhood(sphere, task.rows, segments, centres))
+        centres = 0
+
+
+def _repeats(sphere: Sphere, task: Task) -> int:
+    """How often centres are asked for: a noisy model's anew for every turn, so that turns stay
+    independent.
+    """
+    return task.turns if sphere.noisy else 1
+
+
+def measure_task(sphere: Sphere, task: Task, pieces: Iterable[Piece] | None = None) -> TaskResult:
     """Call the model at a task's points and their neighbours, and average each turn.
 
     The paper's Algorithm 1: f(x) less the mean of f over the directions of a ball around x.
@@ -122,11 +171,7 @@ def measure_task(sphere: Sphere, task: Task) -> TaskResult:
     queries = clipped = 0
     bad = np.zeros(len(task.rows), dtype=bool)
     along: Along | None = None
-    # A noisy model's centre is asked anew for every turn, so that turns stay independent.
-    repeats = task.turns if sphere.noisy else 1
-    for segments in _fitting_segments(sphere, task, repeats):
-        centres = repeats if centre is None else 0
-        points, cut = neighbourhood(sphere, task.rows, segments, centres)
+    for segments, centres, points, cut in pieces or _pieces(sphere, task):
         outputs, unanswered = call_with_flags(sphere.caller, points, task.rows)
         bad |= unanswered
         queries, clipped = queries + outputs.shape[0] * outputs.shape[1], clipped + cut

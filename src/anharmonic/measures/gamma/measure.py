@@ -31,7 +31,7 @@ from anharmonic.errors import (
     listed,
 )
 from anharmonic.measures.gamma.accumulator import Accumulator, TurnBudget, further_turns
-from anharmonic.measures.gamma.deviation import Task, measure_task
+from anharmonic.measures.gamma.deviation import Task, measure_ahead, measure_task
 from anharmonic.measures.gamma.pilot import MOST_QUERIES, Pilot, choose_ball, run_pilot
 from anharmonic.measures.over_data.asking import gamma_over_rows, names_rows, refuse_given
 from anharmonic.measures.over_data.weights import Weights
@@ -321,7 +321,12 @@ def _run(
         expected = accumulator.queries + _cost(extra, turn_budget)
         tasks = _tasks(sphere, accumulator.turns.copy(), extra)
         bad: list[int] = []
-        for result in map(partial(measure_task, sphere), tasks):
+        results = (
+            measure_ahead(sphere, tasks)
+            if sphere.table is not None and map is builtins.map
+            else map(partial(measure_task, sphere), tasks)
+        )
+        for result in results:
             with accumulator.atomically(result.rows):
                 accumulator.add(result)
                 accumulator.owed[result.rows] = 0
@@ -392,10 +397,7 @@ def _complete_if_few(sphere: Sphere) -> Sphere:
     table = sphere.table
     if table is None or sphere.noisy or len(table.law.numbers):
         return sphere
-    every = np.arange(len(sphere.region))
-    listed = list_neighbours(
-        table.law, table.values, table.donors(every), sphere.radius, MOST_QUERIES
-    )
+    listed = list_neighbours(table.law, table.values, table.donors, sphere.radius, MOST_QUERIES)
     if listed is None:
         return sphere
     return replace(sphere, ball=complete_ball(listed[0].shape[1]), listed=listed)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from anharmonic import balls
 from anharmonic._core.directions import Directions
@@ -38,6 +39,8 @@ ONE_COLUMN = "one column"
 """A ball whose every neighbour moves one column alone, chosen at random."""
 COMPLETE = "complete"
 """Every neighbour there is, each with its weight."""
+MOST_KEPT = 1 << 26
+"""Numbers of reference rows that are kept: beyond, they are looked for whenever they are needed."""
 RESAMPLED = "resampled"
 """A ball where no number moves: it only counts neighbours."""
 
@@ -46,22 +49,36 @@ RESAMPLED = "resampled"
 class TableRows:
     """The rows of a region, and the reference rows that each may take values from.
 
-    These are looked for once per row, wherever a walk has led from it.
+    These are looked for once per row, wherever a walk has led from it; of very many rows they are
+    not kept.
+
+    Parameters
+    ----------
+    law
+        How rows move.
+    values : (rows, columns)
+        The rows, coded.
+    kept : (rows, sites, count) or (0, sites, count)
+        Reference rows that were looked for.
+    known : (rows,)
+        Which rows' they are.
     """
 
     law: TableNeighbourhood
     values: Floats
-    _donors: Integers
-    _known: Array
+    kept: NDArray[np.int32]
+    known: NDArray[np.bool_]
 
     def donors(self, rows: Integers) -> Integers:
         """Reference rows of some rows, (rows, sites, count)."""
+        if not len(self.kept):
+            return self.law.donors.of(self.values[rows])
         wanted = np.unique(rows)
-        lacking = wanted[~self._known[wanted]]
+        lacking = wanted[~self.known[wanted]]
         if len(lacking):
-            self._donors[lacking] = self.law.donors.of(self.values[lacking])
-            self._known[lacking] = True
-        return np.asarray(self._donors[rows])
+            self.kept[lacking] = self.law.donors.of(self.values[lacking])
+            self.known[lacking] = True
+        return np.asarray(self.kept[rows])
 
 
 def table_rows(region: Region) -> TableRows | None:
@@ -70,7 +87,9 @@ def table_rows(region: Region) -> TableRows | None:
     if law is None:
         return None
     shape = (len(region), len(law.sites), law.donors.count)
-    known = np.zeros(len(region), dtype=bool)
+    if np.prod(shape) > MOST_KEPT:
+        shape = (0, *shape[1:])
+    known = np.zeros(shape[0], dtype=bool)
     return TableRows(law, np.asarray(region.values), np.zeros(shape, dtype=np.int32), known)
 
 

@@ -245,8 +245,10 @@ def _listed(code: ColumnCode, parts: Sequence[nw.Series]) -> ColumnCode:
     """The levels in their own order, or by name, so that the rows' order changes nothing."""
     present: dict[object, None] = {}
     for part in parts:
-        gone = missing_cells(part)
-        for cell, missing in zip(part.to_list(), gone.tolist(), strict=True):
+        # Of objects not all can be sorted or hashed by their library.
+        cells = part if part.dtype == nw.Object else part.unique()
+        gone = missing_cells(cells)
+        for cell, missing in zip(cells.to_list(), gone.tolist(), strict=True):
             if not missing:
                 present.setdefault(_plain(cell))
     levels = list(present)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from anharmonic._core.protocols import Floats, Integers
@@ -15,7 +17,11 @@ TRIED = 8
 
 
 def list_neighbours(
-    law: TableNeighbourhood, values: Floats, donors: Integers, radius: float, most: int
+    law: TableNeighbourhood,
+    values: Floats,
+    donors_of: Callable[[Integers], Integers],
+    radius: float,
+    most: int,
 ) -> tuple[Floats, Floats] | None:
     """All neighbours of coded rows (rows, columns) and how likely each is, where they are few.
 
@@ -23,8 +29,8 @@ def list_neighbours(
     ----------
     law
         How rows move; none of them by a ball or an edit.
-    values, donors
-        The rows, and the reference rows of each: (rows, sites, count).
+    values, donors_of
+        The rows, and from row numbers to the reference rows of each: (rows, sites, count).
     radius
         How far.
     most
@@ -38,9 +44,10 @@ def list_neighbours(
     """
     if len(law.numbers) or any(site.movement == "edit" for site in law.sites):
         return None
-    if len(values) > TRIED and _listed(law, values[:TRIED], donors[:TRIED], radius, most) is None:
+    first = np.arange(min(TRIED, len(values)))
+    if _listed(law, values[first], donors_of(first), radius, most) is None:
         return None
-    listed = _listed(law, values, donors, radius, most)
+    listed = _listed(law, values, donors_of(np.arange(len(values))), radius, most)
     if listed is None:
         return None
     states, owners, weights = listed
