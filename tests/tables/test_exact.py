@@ -174,6 +174,11 @@ def test_constants_read_zero_in_any_table():
     assert scores.values.max() == 0
 
 
+def _rooms(rows):
+    """A model that can be sent to another process."""
+    return rows["rooms"].to_numpy() ** 2.0 + (rows["colour"].to_numpy() == "red")
+
+
 @pytest.mark.parametrize("batch_size", [7, 1000])
 def test_calls_and_workers_change_no_bit(batch_size):
     frame, reference = small(40), small(150, seed=4).assign(price=np.arange(150) / 7)
@@ -187,6 +192,10 @@ def test_calls_and_workers_change_no_bit(batch_size):
     shared = ah.workers.threads(2)
     other = ah.gamma(model, frame, batch_size=batch_size, map=shared, **common)
     np.testing.assert_allclose(other.values, plain.values, rtol=1e-12, atol=1e-13)
+    processes = ah.workers.processes(2)
+    apart = ah.gamma(_rooms, frame, map=processes, **common)
+    alone = ah.gamma(_rooms, frame, **common)
+    np.testing.assert_array_equal(apart.values, alone.values)
     half = ah.gamma(model, frame[:20], **common)
     np.testing.assert_allclose(half.values, plain.values[:20], rtol=1e-12, atol=1e-13)
 

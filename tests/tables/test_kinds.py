@@ -148,6 +148,13 @@ def test_names_stay_and_a_table_that_cannot_move_says_so():
         ah.gamma(len, frame.assign(age=np.where(np.arange(50) == 3, np.inf, 1.5), sex="f"))
 
 
+def test_integers_that_no_float_holds_stay():
+    frame = pd.DataFrame({"number": 2**60 + np.arange(50), "age": np.arange(50) % 9})
+    asked, scores = asked_for(frame)
+    assert scores.settings.still == ("number",)
+    assert set(asked["number"]) == set(frame["number"])
+
+
 def test_all_columns_may_be_categories():
     frame, _ = people()
     some = frame[["sex", "pregnant", "job"]]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,6 +70,10 @@ class TableRows:
     kept: NDArray[np.int32]
     known: NDArray[np.bool_]
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # What a worker process needs it finds itself: sending it would take longer.
+        return _nothing_known, (self.law, self.values)
+
     def donors(self, rows: Integers) -> Integers:
         """Reference rows of some rows, (rows, sites, count)."""
         if not len(self.kept):
@@ -84,13 +89,16 @@ class TableRows:
 def table_rows(region: Region) -> TableRows | None:
     """Of a region whose rows are not all numbers; None for any other."""
     law = region.neighbourhood
-    if law is None:
-        return None
-    shape = (len(region), len(law.sites), law.donors.count)
+    return None if law is None else _nothing_known(law, np.asarray(region.values))
+
+
+def _nothing_known(law: TableNeighbourhood, values: Floats) -> TableRows:
+    """Rows whose reference rows are still to be looked for."""
+    shape = (len(values), len(law.sites), law.donors.count)
     if np.prod(shape) > MOST_KEPT:
         shape = (0, *shape[1:])
     known = np.zeros(shape[0], dtype=bool)
-    return TableRows(law, np.asarray(region.values), np.zeros(shape, dtype=np.int32), known)
+    return TableRows(law, values, np.zeros(shape, dtype=np.int32), known)
 
 
 def table_ball(ball: Directions | None, wanted: int, paired: bool) -> Directions:

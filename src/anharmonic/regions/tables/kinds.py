@@ -59,6 +59,8 @@ WORDS = 3.0
 """Texts of so many words on average are texts; shorter ones that all differ are names."""
 NEARLY_ALL = 0.9
 MANY = 20
+EXACT = 2.0**53
+"""Integers beyond it are numbers of things, and would come back as others."""
 SUM = 1e-6
 """Shares of a whole add up to the same to this share of it."""
 
@@ -77,8 +79,8 @@ class ColumnKind(NamedTuple):
         return MOVEMENTS[self.kind]
 
 
-class Held(NamedTuple):
-    """Columns that have no kind to move by, such as names."""
+class ChosenKinds(NamedTuple):
+    """What each column is, and the columns that have no kind to move by, such as names."""
 
     kinds: tuple[ColumnKind, ...]
     held: tuple[str, ...]
@@ -86,7 +88,7 @@ class Held(NamedTuple):
 
 def choose_kinds(
     columns: Mapping[str, nw.Series], told: Kinds | None, arrays: bool = False
-) -> Held:
+) -> ChosenKinds:
     """A kind for each column, from the reference's cells; what was told stays.
 
     In `arrays` all columns are numbers, unless told otherwise: they have no types of their own.
@@ -121,7 +123,7 @@ def choose_kinds(
         chosen = _grouped_one_hot(chosen, columns, told)
         if any(kind.kind != "number" for kind in chosen):
             chosen = _within_bounds(chosen, columns, told)
-    return Held(chosen, tuple(held))
+    return ChosenKinds(chosen, tuple(held))
 
 
 def _kind_of(series: nw.Series) -> str | None:
@@ -144,12 +146,15 @@ def _kind_of(series: nw.Series) -> str | None:
     return "category"
 
 
-def _kind_of_numbers(series: nw.Series) -> str:
+def _kind_of_numbers(series: nw.Series) -> str | None:
+    """The kind of a column of numbers; None for integers that a float cannot tell apart."""
     values = np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
     present = values[np.isfinite(values)]
     if series.dtype.is_float() and (present[:MANY] != np.round(present[:MANY])).sum() > 2:
         # A few cells say it of most columns: no need to sort them all.
         return "number"
+    if series.dtype.is_integer() and np.abs(present).max(initial=0.0) > EXACT:
+        return None
     levels, counts = np.unique(present, return_counts=True)
     if len(levels) < 2 and len(present) == len(values):
         # It never varies, and so will be held, whatever it is called.
@@ -223,7 +228,7 @@ def _within_bounds(
     for place in numbers:
         name = kinds[place].name
         if name in shares:
-            chosen[place] = kinds[place]._replace(kind="share", group=1000)
+            chosen[place] = kinds[place]._replace(kind="share", group=0)
             continue
         values = np.asarray(columns[name].cast(nw.Float64).to_numpy(), dtype=np.float64)
         _, counts = np.unique(values[np.isfinite(values)], return_counts=True)
