@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import date
+from decimal import Decimal
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -14,6 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 import anharmonic as ah
+from anharmonic.errors import PointsError
 from tests.tables.people import people
 
 FRAME, LABELS = people(120)
@@ -176,3 +180,54 @@ def test_an_encoder_that_does_not_know_a_level_is_asked_with_levels_it_may_not_k
     encoder = OneHotEncoder(handle_unknown="ignore")
     model = make_pipeline(encoder, LogisticRegression()).fit(frame[:50], LABELS[:50])
     assert ah.gamma(model, frame[50:], reference=frame).complete
+
+
+ODD = {
+    "zone": lambda n, random: (
+        pd.Timestamp("2020-01-01", tz="Europe/Berlin")
+        + pd.to_timedelta(random.integers(0, 999, n), "h")
+    ),
+    "no time": lambda n, random: pd.Series(pd.to_datetime(["2020-01-01", None] * (n // 2))),
+    "durations": lambda n, random: pd.to_timedelta(random.integers(0, 99, n), "m"),
+    "days": lambda n, random: [date(2020, 1, 1 + int(day)) for day in random.integers(0, 30, n)],
+    "decimals": lambda n, random: [Decimal(int(number)) / 4 for number in random.integers(0, 9, n)],
+    "nothing": lambda n, random: None,
+    "several types": lambda n, random: [1, "a"] * (n // 2),
+    "lists": lambda n, random: [[1], [2, 3]] * (n // 2),
+    "truth and gaps": lambda n, random: [True, False, None, True] * (n // 4),
+    "intervals": lambda n, random: pd.cut(random.normal(size=n), 4),
+    "categories of numbers": lambda n, random: pd.Categorical(random.integers(0, 4, n)),
+    "small floats": lambda n, random: random.normal(size=n).astype(np.float16),
+}
+
+
+@pytest.mark.parametrize("kind", ODD)
+def test_odd_types_come_back_as_they_came(kind):
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": random.normal(size=120), "k": random.integers(0, 5, 120)})
+    frame["odd"] = ODD[kind](120, random)
+
+    def model(rows):
+        assert rows["odd"].dtype == frame["odd"].dtype
+        assert {type(cell) for cell in rows["odd"]} <= {type(cell) for cell in frame["odd"]} | {
+            type(None),
+            float,
+        }
+        return rows["k"].to_numpy() ** 2.0
+
+    assert ah.gamma(model, frame).complete
+
+
+def test_an_arrow_dictionary_stays_one():
+    table = pa.table({"x": np.arange(60.0), "k": pa.array(["a", "b"] * 30).dictionary_encode()})
+
+    def model(rows):
+        assert rows.schema == table.schema
+        return np.asarray(rows["x"]) ** 2
+
+    assert ah.gamma(model, table).complete
+
+
+def test_columns_without_names_are_refused_in_a_line():
+    with pytest.raises(PointsError, match="column names must be text, and 0 is none"):
+        ah.gamma(len, pd.DataFrame({0: [1.0, 2.0], "a": [1, 2]}))

@@ -42,7 +42,7 @@ def is_ordered(series: nw.Series) -> bool:
 
 def missing_cells(series: nw.Series) -> NDArray[np.bool_]:
     """Which cells of a column are missing, (rows,): null, NaN or NaT."""
-    missing = np.asarray(series.is_null().to_numpy(), dtype=bool)
+    missing = np.array(series.is_null().to_numpy(), dtype=bool)
     if series.dtype.is_float():
         missing |= np.isnan(numbers_in(series))
     elif series.dtype == nw.Object:
@@ -96,11 +96,8 @@ def assemble(columns: Mapping[str, Array], order: Sequence[str], like: Table) ->
     if like.implementation.is_pandas_like():
         frame = like.implementation.to_native_namespace().DataFrame
         return frame(named, copy=False)
-    backend = like.implementation
-    series = {
-        name: nw.from_native(cells, series_only=True)
-        if not isinstance(cells, np.ndarray | list)
-        else nw.new_series(name, cells, backend=backend)
-        for name, cells in named.items()
-    }
-    return nw.from_dict(series, backend=backend).to_native()
+    if like.implementation.is_pyarrow():
+        import pyarrow as pa
+
+        return pa.table(named)
+    return type(like.to_native())(named)

@@ -254,6 +254,12 @@ def _from_array(kind: str, data: object) -> Region:
 
 
 def _from_table(kind: str, table: Table) -> Region:
+    nameless = [name for name in table.columns if not isinstance(name, str)]
+    if nameless:
+        raise PointsError(
+            f"column names must be text, and {shown(nameless)} is none: rename with "
+            "frame.columns = frame.columns.astype(str), or give frame.to_numpy()"
+        )
     numeric = [name for name in table.columns if table[name].dtype.is_numeric()]
     # A step along a number that merely names a row is a step to nowhere.
     names = tuple(name for name in numeric if not (is_index(name) or is_id(name)))

@@ -14,7 +14,7 @@ A kind says how a column moves:
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import narwhals.stable.v1 as nw
@@ -137,6 +137,8 @@ def _kind_of(series: nw.Series) -> str | None:
         return "date"
     if is_ordered(series):
         return "ordered"
+    if dtype == nw.Object and not all(isinstance(cell, Hashable) for cell in series.to_list()):
+        return None
     cells = [str(cell) for cell in series.to_list() if cell is not None and cell == cell]
     levels = len(set(cells))
     if cells and np.mean([cell.count(" ") + 1 for cell in cells[:1000]]) >= WORDS and levels > MANY:
