@@ -70,6 +70,17 @@ def test_what_the_reference_rules_out_is_rare():
     assert (asked["sex"].to_numpy() != start).mean() > 0.01
 
 
+def test_a_rare_row_that_the_others_rule_out_holds_nothing_up():
+    random = np.random.default_rng(0)
+    side = random.random(2000) < 0.5
+    frame = pd.DataFrame({"a": np.where(side, "x", "y"), "b": np.where(side, "u", "v")})
+    # One row of two thousand has what all others rule out.
+    frame.loc[7, ["a", "b"]] = ["x", "v"]
+    frame["c"] = random.choice(["r", "s"], 2000)
+    asked, _ = asked_for(frame[:50], reference=frame)
+    assert ((asked["a"] == "x") & (asked["b"] == "v")).mean() < 0.05
+
+
 def test_cells_go_missing_and_are_found_at_the_references_rate():
     frame, _ = people(1000)
     asked, _ = asked_for(frame)

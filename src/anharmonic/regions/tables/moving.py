@@ -119,7 +119,8 @@ class Movers:
     def _bring_along(self, column: int, fires: Integers, chosen: Integers) -> None:
         """Take from the same rows whatever the reference never has beside what they gave.
 
-        What came from one row may stand side by side, so that it ends: a column comes once.
+        A column comes once: what it has from that row already stays, though a rare row may have
+        what the others rule out.
         """
         seen = self.law.pairs.seen
         if seen is None or self.numbers is None:
@@ -129,7 +130,8 @@ class Movers:
             column, fires, chosen = waiting.pop()
             mine = self.numbers[column][fires]
             for other in self.law.clashing[column]:
-                clash = np.flatnonzero(~seen[mine, self.numbers[other][fires]])
+                here, there = self.numbers[other][fires], self.law.numbers_by_column[other][chosen]
+                clash = np.flatnonzero(~seen[mine, here] & (here != there))
                 if len(clash):
                     some, theirs = fires[clash], chosen[clash]
                     self._take(other, some, theirs)
