@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import anharmonic as ah
-from anharmonic.errors import SettingsError
+from anharmonic.errors import PointsError, SettingsError
 from tests.tables.people import forest, people
 from tests.test_cli import run
 
@@ -228,3 +228,12 @@ def test_commands(folder, command):
         assert "pregnant" in page
     else:
         assert "pregnant" in done.stdout
+
+
+def test_a_reference_too_short_to_say_how_rows_differ_is_refused():
+    """Eleven rows are the fewest: each has then the ten others that a value is drawn from."""
+    with pytest.raises(PointsError, match=r"10 rows of the reference .* at least 11"):
+        ah.gamma(MODEL, POINTS[:3], reference=TRAIN[:10])
+    with pytest.raises(PointsError, match=r"3 rows of the points .* reference="):
+        ah.gamma(MODEL, POINTS[:3])
+    assert len(ah.gamma(MODEL, POINTS[:3], reference=TRAIN[:11])) == 3

@@ -18,7 +18,7 @@ from anharmonic._core.randomness import generator
 from anharmonic._core.streams import Stream
 from anharmonic.errors import PointsError
 from anharmonic.regions.tables.coding import Coding, code_columns
-from anharmonic.regions.tables.donors import Donors, Site
+from anharmonic.regions.tables.donors import COUNT, Donors, Site
 from anharmonic.regions.tables.kinds import ColumnKind, Kinds, choose_kinds
 from anharmonic.regions.tables.moving import alternatives
 from anharmonic.regions.tables.neighbourhood import TableNeighbourhood
@@ -32,6 +32,8 @@ LOOKED_AT = 20_000
 """Reference rows, at most, that kinds and units are taken from."""
 CALIBRATED = 256
 """Reference rows whose nearest rows say how far columns move."""
+FEWEST = COUNT + 1
+"""Reference rows, at least: each is to have as many others as a value is drawn from."""
 LEAST = 0.5
 """Of all neighbours at the distance between nearest rows, the share in which some category moves
 at the least: each has an equal part of it."""
@@ -94,6 +96,7 @@ def table_neighbourhood(
         coding = None if coding is None else coding.only([kind.name for kind in kinds])
     if not kinds:
         return SettledTable(None, codes, known, held)
+    _refuse_few(kinds, known, "points" if reference is None else "reference")
     law = _calibrated(kinds, coding, units, codes, known, seed)
     return SettledTable(law, codes, known, held)
 
@@ -242,6 +245,15 @@ def _ends(kinds: Sequence[ColumnKind], values: Floats) -> tuple[Floats, Floats]:
         elif len(present) and (kind.movement == "step" or kind.kind == "bounded"):
             low[column], high[column] = present.min(), present.max()
     return low, high
+
+
+def _refuse_few(kinds: Sequence[ColumnKind], known: Floats, what: str) -> None:
+    """Edits of texts need no other rows; all else is learnt from them."""
+    if len(known) < FEWEST and any(kind.movement != "edit" for kind in kinds):
+        raise PointsError(
+            f"{len(known)} rows of the {what} cannot say how rows of this table differ: give "
+            f"reference= (--reference) with at least {FEWEST} rows of data the model knows"
+        )
 
 
 def _refuse_infinity(kinds: Sequence[ColumnKind], values: Floats, what: str) -> None:
