@@ -23,6 +23,7 @@ class RowStream(IntEnum):
     INTEGER = 5
     UNIFORM = 7
     TABLE = 8
+    TIES = 9
 
 
 @unique
@@ -60,6 +61,7 @@ class Stream(IntEnum):
     TABLE_CALIBRATION = 83
     TEXT_EDIT = 84
     PLAUSIBILITY = 85
+    RANK_TIES = 86
 
 
 @unique

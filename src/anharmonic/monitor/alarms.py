@@ -14,7 +14,7 @@ from anharmonic.errors import SettingsError
 
 __all__ = ["DIRECTION_WORDS", "Alarm", "Key", "Observation", "direction_word", "points_per_alarm"]
 
-DIRECTION_WORDS = {"up": "rose", "down": "fell"}
+DIRECTION_WORDS = {"up": "rose", "down": "fell", "spread": "spread otherwise"}
 """What a watched value did, by the direction of its alarm: the one table of these words."""
 
 
@@ -37,7 +37,8 @@ class Key(NamedTuple):
     segment
         The segment of the traffic, None for all of it.
     direction
-        "up" or "down"; "either" with a detector that does not say.
+        "up", "down" or "spread" (its distance from the middle); "either" for inputs and classes,
+        and with a detector that does not say.
 
     Examples
     --------
@@ -70,11 +71,15 @@ class Alarm:
         The logarithm of the evidence, and of the line that it reached.
     remark
         What else to know: that no rate of false alarms is promised, what the cause looks like.
+    carriers
+        What carries the evidence and how large it is, in words, the most first.
 
     Examples
     --------
     >>> print(Alarm("gamma", None, "up", at=426, since=387, log_evidence=11.9, threshold=11.5))
     gamma rose: seen at row 426, since about 387
+    >>> print(Alarm("inputs", None, "either", 90, 41, 11.9, 11.5, carriers=("age rose",)))
+    inputs changed: seen at row 90, since about 41: age rose
     """
 
     watched: str
@@ -85,6 +90,7 @@ class Alarm:
     log_evidence: float
     threshold: float
     remark: str = ""
+    carriers: tuple[str, ...] = ()
 
     @property
     def key(self) -> Key:
@@ -97,13 +103,14 @@ class Alarm:
 
     def plain(self) -> dict[str, object]:
         """As plain values, ready for JSON."""
-        return asdict(self)
+        return asdict(self) | {"carriers": list(self.carriers)}
 
     def __str__(self) -> str:
         where = "" if self.segment is None else f" in {self.segment}"
         when = f"seen at row {self.at:,}, since about {self.since:,}"
+        what = ": " + "; ".join(self.carriers) if self.carriers else ""
         remark = f" ({self.remark})" if self.remark else ""
-        return f"{self.watched} {self.change}{where}: {when}{remark}"
+        return f"{self.watched} {self.change}{where}: {when}{what}{remark}"
 
 
 @dataclass(frozen=True, repr=False)

@@ -25,7 +25,7 @@ class Detector(Protocol):
     >>> DetectorChannel(lambda reference: Above(), np.zeros(10)).feed(
     ...     np.array([1.0, 5.0]), np.array([7, 8])
     ... )[0]
-    [Crossing(direction='either', at=8, since=8, log_evidence=nan)]
+    [Crossing(direction='either', at=8, since=8, log_evidence=nan, carriers=())]
     """
 
     def update(self, value: float) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -19,6 +19,7 @@ from anharmonic.measures.explain import contributions
 from anharmonic.monitor.alarms import Alarm
 from anharmonic.monitor.channels import Channel
 from anharmonic.monitor.detector import Evidence
+from anharmonic.monitor.rank_evidence import RankEvidence
 from anharmonic.monitor.recent_points import RecentPoints, RecentRows
 from anharmonic.monitor.rows import count_of, taken
 from anharmonic.monitor.scorer import Scorer, Watched
@@ -97,20 +98,26 @@ def culprits_of(
     count: int,
     scorer: Scorer | None,
     usual: tuple[Estimate, ...],
+    values_of: Callable[[RecentRows], Floats | None] | None = None,
 ) -> Culprits:
     """Rank what is remembered since the estimated change.
 
     `watched` is the place, among all that is watched, of what the alarm is about; `scorer` is
     None where its features are not to be looked at, and `usual` (features,) their usual bends.
+    `values_of` gives what the channel reads, (rows, streams), where that is not a score.
     """
     recent = memory.since(alarm.since, alarm.segment)
+    if recent is not None and values_of is None:
+        # Rows that were not scored say nothing of a score.
+        recent = recent.take(np.flatnonzero(np.isfinite(recent.scores[watched])))
     if recent is None or not len(recent.rows):
         no_rows, no_values = np.empty(0, dtype=np.int64), np.empty(0)
         return Culprits(alarm, no_rows, no_values, no_values, [], {}, (), 0)
     scores = recent.scores[watched]
-    if isinstance(channel, Evidence):
-        # What each score adds to the log evidence.
-        shares = channel.contributions(scores, alarm.direction)
+    values = scores if values_of is None else values_of(recent)
+    if isinstance(channel, Evidence | RankEvidence) and values is not None:
+        # What each row adds to the log evidence.
+        shares = channel.contributions(values, alarm.direction)
     else:
         # A foreign detector has no evidence to share out: the distance from the median stands in.
         shares = np.abs(scores - np.median(scores))

@@ -19,7 +19,7 @@ from anharmonic.monitor.bets import Bets, averaged, fitted_bets
 from anharmonic.monitor.dependence import FEWEST, dependence_of, why_no_promise
 from anharmonic.monitor.shiryaev_roberts import Sums, added, no_sums
 
-__all__ = ["DIRECTIONS", "Crossing", "Evidence", "State"]
+__all__ = ["DIRECTIONS", "Carrier", "Crossing", "Evidence", "State"]
 
 DIRECTIONS = {"up": 1, "down": -1}
 """The sign by which a score is turned, so that what is looked for is a rise."""
@@ -31,13 +31,24 @@ HEADROOM = 1e6
 """How far beyond its alarm line the evidence may grow: then it can still fall again in time."""
 
 
+class Carrier(NamedTuple):
+    """A stream's share of the evidence, and the shift that it speaks for, in standard deviations
+    of its normal scores.
+    """
+
+    stream: int
+    share: float
+    shift: float
+
+
 class Crossing(NamedTuple):
-    """A direction whose evidence reached the line: where, and since when it seems."""
+    """A direction whose evidence reached the line: where, since when it seems, by which streams."""
 
     direction: str
     at: int
     since: int
     log_evidence: float
+    carriers: tuple[Carrier, ...] = ()
 
 
 class State(NamedTuple):

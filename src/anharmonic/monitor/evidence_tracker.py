@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,15 +14,27 @@ from anharmonic._core.protocols import Array, Floats
 from anharmonic.errors import PointsError, SettingsError
 from anharmonic.monitor import packing
 from anharmonic.monitor.alarms import Alarm, Key, Observation
-from anharmonic.monitor.channels import Channel, Channels, DetectorChannel, DetectorFactory
-from anharmonic.monitor.dependence import FEWEST
-from anharmonic.monitor.detector import Crossing, Evidence
-from anharmonic.monitor.recent_points import RecentPoints
+from anharmonic.monitor.channels import Channel, Channels
+from anharmonic.monitor.describing import (
+    ColumnDrift,
+    describe_classes,
+    describe_columns,
+    describe_inputs,
+    describe_score,
+)
+from anharmonic.monitor.detector import Crossing
+from anharmonic.monitor.input_evidence import FittedInputs
+from anharmonic.monitor.rank_evidence import LevelScore
+from anharmonic.monitor.recent_points import RecentPoints, RecentRows
+from anharmonic.monitor.rows import count_of
+from anharmonic.monitor.scorer import INPUTS
 
-__all__ = ["EvidenceTracker", "errors_of", "fitted_channels"]
+__all__ = ["EvidenceTracker", "part_count"]
 
 EARLY = 1000
 """Rows within which an alarm about all that came so far says something about the reference."""
+AT_ONCE = 100
+"""Rows within which a change is one from the first rows on."""
 BEGINNING = (
     "from the first rows on, as if the reference were training data, which the model has seen: "
     "give held-out rows"
@@ -45,10 +56,24 @@ class EvidenceTracker:
         How many of the latest scored points are kept for `culprits`.
     suspicion
         What makes the reference suspect, for the remarks of alarms.
+    inputs
+        What rows are compared by, where "inputs" is watched: its channel reads the points
+        themselves, also of rows that were not scored.
+    reference
+        The reference's scores, for what alarms say.
     """
 
-    def __init__(self, channels: Channels, rate: float, memory: int, suspicion: str = "") -> None:
+    def __init__(
+        self,
+        channels: Channels,
+        rate: float,
+        memory: int,
+        suspicion: str = "",
+        inputs: FittedInputs | None = None,
+        reference: Mapping[str, Floats] | None = None,
+    ) -> None:
         self.channels, self.rate, self.suspicion = channels, rate, suspicion
+        self.fitted_inputs, self.reference = inputs, dict(reference or {})
         self._memory = RecentPoints(memory)
         self.seen = self.scored = 0
         self.skipped: Counter[str] = Counter()
@@ -110,7 +135,8 @@ class EvidenceTracker:
         for channel in self.channels.values():
             if channel.unpromised is not None:
                 return channel.unpromised
-        return f"at most 1 false alarm per {self.rate:,.0f} scored points"
+        what = "rows" if INPUTS in self.watched else "scored points"
+        return f"at most 1 false alarm per {self.rate:,.0f} {what}"
 
     @property
     def _shift(self) -> float:
@@ -119,7 +145,7 @@ class EvidenceTracker:
         A channel's own line is the rate times these parts; evidence is shown less this shift, so
         that every line stands at log(rate).
         """
-        return float(np.log(_part_count(self.channels)))
+        return float(np.log(part_count(self.channels)))
 
     def observed(
         self,
@@ -150,22 +176,36 @@ class EvidenceTracker:
         labels = None if segments is None else np.asarray(segments).astype(str)
         if labels is not None and labels.shape != (count,):
             raise PointsError(f"{count} rows and segments of shape {labels.shape}: one each")
+        codes = self._codes_of(points, count)
+        # Rows that inputs are read from are remembered without scores too.
+        self._memory.add(points, rows, columns, labels, scored if codes is None else scored | True)
         alarms: list[Alarm] = []
         trace: dict[Key, Floats] = {}
         for (watched, segment), channel in self.channels.items():
             mine = scored if segment is None else scored & (labels == segment)
+            values = scores[watched]
+            if codes is not None and watched == INPUTS:
+                assert self.fitted_inputs is not None
+                mine, values = scored | True, self.fitted_inputs.inputs.of_codes(codes)
             before = channel.log_evidence
-            crossings, logs = channel.feed(scores[watched][mine], rows[mine])
+            crossings, logs = channel.feed(values[mine], rows[mine])
             for crossing in crossings:
                 alarms += self._raise_alarm(watched, segment, channel, crossing)
             if segment is None:
                 for direction, line in zip(channel.directions, logs, strict=True):
-                    # `line` has one entry per scored row; rows without a score repeat the last.
+                    # `line` has one entry per row fed; other rows repeat the last.
                     whole = np.concatenate(([before[direction]], line)) - self._shift
-                    trace[Key(watched, None, direction)] = whole[np.cumsum(scored)]
+                    trace[Key(watched, None, direction)] = whole[np.cumsum(mine)]
         self._count(scored, reasons)
-        self._memory.add(points, rows, columns, labels, scored)
         return Observation(rows, scores, self.evidence, tuple(alarms), trace)
+
+    def _codes_of(self, points: Array, count: int) -> Floats | None:
+        """Points as coded rows, where inputs are watched."""
+        if self.fitted_inputs is None:
+            return None
+        if points is None or count_of(points) != count:
+            raise PointsError("inputs are watched: give the rows' points with their scores")
+        return self.fitted_inputs.inputs.codes(points)
 
     def _raise_alarm(
         self, watched: str, segment: str | None, channel: Channel, crossing: Crossing
@@ -175,15 +215,60 @@ class EvidenceTracker:
             *(watched, segment, crossing.direction, crossing.at, crossing.since),
             *(crossing.log_evidence - self._shift, self.threshold),
         )
-        if alarm.key in self._raised:
+        if alarm.key in self._raised or self._known_already(alarm):
             return []
-        alarm = replace(alarm, remark=self._remark(alarm, channel.unpromised))
+        alarm = replace(
+            alarm,
+            remark=self._remark(alarm, channel.unpromised),
+            carriers=self._carriers(alarm, channel, crossing),
+        )
         self._raised[alarm.key] = alarm
         return [alarm]
 
+    def _known_already(self, alarm: Alarm) -> bool:
+        """Whether an alarm only says again that a score moved: then its spread changes too."""
+        standing = {key.direction for key in self._raised if key[:2] == alarm.key[:2]}
+        return alarm.direction == "spread" and bool(standing)
+
+    def _carriers(self, alarm: Alarm, channel: Channel, crossing: Crossing) -> tuple[str, ...]:
+        """What carries an alarm, in words."""
+        if alarm.watched == INPUTS and self.fitted_inputs is not None:
+            return describe_inputs(self.fitted_inputs, crossing.carriers)
+        single, usual = getattr(channel, "single", None), self.reference.get(alarm.watched)
+        if isinstance(single, LevelScore) and usual is not None:
+            shares = single.streams(usual).mean(axis=1)
+            return describe_classes(single.levels, shares, crossing.carriers)
+        return () if alarm.direction == "spread" else describe_score(crossing.carriers)
+
+    def recent_codes(self, recent: RecentRows) -> Floats | None:
+        """Remembered rows as coded ones, (rows, columns); None where there are none."""
+        if self.fitted_inputs is None or not len(recent.rows):
+            return None
+        batches: dict[int, tuple[Array, list[int]]] = {}
+        for batch, position in recent.places:
+            if batch is not None:
+                batches.setdefault(id(batch), (batch, []))[1].append(position)
+        inputs = self.fitted_inputs.inputs
+        parts = [inputs.codes(batch)[positions] for batch, positions in batches.values()]
+        return np.concatenate(parts) if parts else None
+
+    def columns(self) -> list[ColumnDrift]:
+        """The inputs' columns, the most changed first, with histograms now and as usual.
+
+        "Now" are the rows in memory, since the oldest alarm about inputs if there is one.
+        """
+        if self.fitted_inputs is None:
+            raise SettingsError(
+                'inputs are not watched: give watch="auto" or "inputs" among others'
+            )
+        since = min((a.since for a in self.alarms if a.watched == INPUTS), default=0)
+        recent = self._memory.since(since, None)
+        codes = None if recent is None else self.recent_codes(recent)
+        return describe_columns(self.fitted_inputs, codes)
+
     def _remark(self, alarm: Alarm, unpromised: str | None) -> str:
         """What else to know of an alarm."""
-        early = alarm.at < EARLY and alarm.since <= alarm.at // 4
+        early = alarm.at < EARLY and alarm.since <= max(alarm.at // 4, AT_ONCE)
         cause = self.suspicion or (BEGINNING if early else "")
         return "; ".join(words for words in (unpromised, cause) if words)
 
@@ -223,83 +308,9 @@ class EvidenceTracker:
         self._memory.clear()
 
 
-def _part_count(parts: Iterable[tuple[str, str | None]]) -> int:
+def part_count(parts: Iterable[tuple[str, str | None]]) -> int:
     """Parts that the false alarms are split into: all traffic and the segments, each watched.
 
     A row belongs to one segment, so all segments together need but one part.
     """
     return len({(watched, segment is None) for watched, segment in parts})
-
-
-def fitted_channels(
-    reference: dict[str, Floats],
-    segments: NDArray[np.str_] | None,
-    rate: float,
-    confidence: float,
-    block: int | str,
-    detector: str | DetectorFactory,
-    seed: int,
-    promise: bool = True,
-) -> Channels:
-    """A channel for everything watched, in all traffic and in each segment that is large enough.
-
-    Parameters
-    ----------
-    reference : (rows,) each
-        The reference's scores of each thing watched.
-    segments : (rows,)
-        Its labels, None where there are none.
-    rate
-        The number of scored points among which one false alarm is allowed, by all together.
-    confidence
-        That all their bounds hold together.
-    block, seed
-        As in `Evidence`.
-    detector
-        "evidence", or what makes another from the reference's scores.
-    promise
-        Whether a rate must be promised. A segment for which none can be is then not watched by
-        itself.
-    """
-    parts: dict[tuple[str, str | None], Floats] = {}
-    for watched, scores in reference.items():
-        parts[watched, None] = scores
-        for name in [] if segments is None else np.unique(segments).tolist():
-            # With block="auto" a segment needs enough for blocks of two.
-            if (segments == name).sum() >= FEWEST * (2 if isinstance(block, str) else block):
-                parts[watched, name] = scores[segments == name]
-    if callable(detector):
-        return {name: DetectorChannel(detector, scores) for name, scores in parts.items()}
-    if detector != "evidence":
-        raise SettingsError(f'detector {detector!r}: "evidence", or a function that makes one')
-    # Each channel gets its part of the false alarms, and of the error of the bounds (Bonferroni).
-    count, errors = _part_count(parts), errors_of(parts, 1 - confidence)
-    channels: Channels = {}
-    for (watched, segment), scores in parts.items():
-        channel = Evidence(
-            scores,
-            rate * count,
-            block=block,
-            confidence=1 - errors[watched, segment],
-            promise=promise and segment is None,
-            seed=seed,
-        )
-        if promise and channel.unpromised is not None:
-            words = f"{segment} is not watched by itself ({watched}): {channel.unpromised}"
-            warnings.warn(words, stacklevel=3)
-        else:
-            channels[watched, segment] = channel
-    return channels
-
-
-def errors_of(
-    parts: Iterable[tuple[str, str | None]], error: float
-) -> dict[tuple[str, str | None], float]:
-    """Each part's share of the chance that a bound is wrong: all traffic's is half, if parted."""
-    names = list(parts)
-    # All traffic and its segments are a kind each, per thing watched; a kind's error is split.
-    kinds = Counter((watched, segment is None) for watched, segment in names)
-    return {
-        (watched, segment): error / len(kinds) / kinds[watched, segment is None]
-        for watched, segment in names
-    }

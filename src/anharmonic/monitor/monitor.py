@@ -6,12 +6,14 @@ import os
 import time
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from anharmonic import models
 from anharmonic._core import tables
 from anharmonic._core.estimate import Estimate
 from anharmonic._core.protocols import Array, Floats
@@ -23,9 +25,12 @@ from anharmonic.monitor.alarms import Alarm, Observation, points_per_alarm
 from anharmonic.monitor.allowance import Allowance
 from anharmonic.monitor.channels import Channel, DetectorFactory
 from anharmonic.monitor.culprits import Culprits, culprits_of, usual_shares
-from anharmonic.monitor.evidence_tracker import EvidenceTracker, fitted_channels
+from anharmonic.monitor.evidence_tracker import EvidenceTracker
+from anharmonic.monitor.fitting import fitted_channels
+from anharmonic.monitor.input_evidence import FittedInputs
 from anharmonic.monitor.memorising import memorisation_warning
 from anharmonic.monitor.monitor_settings import MonitorSettings
+from anharmonic.monitor.recent_points import RecentRows
 from anharmonic.monitor.rows import (
     Segmenting,
     count_of,
@@ -33,8 +38,21 @@ from anharmonic.monitor.rows import (
     segments_of,
     taken,
 )
-from anharmonic.monitor.scorer import Scorer, Watch, Watched, chosen_watch
-from anharmonic.monitor.scorer_fitting import DIRECTIONS, fit_scorer, measure_reference
+from anharmonic.monitor.scorer import (
+    INPUTS,
+    PREDICTION,
+    Scorer,
+    Watch,
+    Watched,
+    chosen_watch,
+    usual_watch,
+)
+from anharmonic.monitor.scorer_fitting import (
+    DIRECTIONS,
+    fit_scorer,
+    inputs_of,
+    measure_reference,
+)
 from anharmonic.monitor.windows import WindowArguments, Windows, windows_of
 from anharmonic.regions.tables import Kinds
 
@@ -62,11 +80,12 @@ class Monitor(EvidenceTracker):
         A column, or a function from points to labels. Segments share one allowance of false
         alarms, all traffic has another.
     watch
-        "gamma", "flip" (the chance that 25 random steps change the decision), "confidence",
-        "margin", "gamma data" (how far an answer is from the weighted mean of the reference's:
-        one query, none where another is asked for the row itself, and any columns), a function
-        from points to numbers, several of these, or a mapping of names to them. Each has evidence
-        of its own.
+        "inputs" (every column's values, gaps and levels, and whole rows; no query), "prediction",
+        "confidence", "margin" (one query for all of them), "gamma", "flip" (the chance that 25
+        random steps change the decision), "gamma data" (how far an answer is from the weighted
+        mean of the reference's: one query, and any columns), a function from points to numbers,
+        several of these, or a mapping of names to them. Each has evidence of its own. "auto" is
+        inputs, prediction, gamma and, where the model has classes, confidence.
     score
         How much is scored: a fraction, "5000 queries per second", "20% of the time".
     confidence
@@ -78,7 +97,8 @@ class Monitor(EvidenceTracker):
         can speak for, no rate can be promised. That is an error, which says how many points are
         needed; False goes on without, and says so in `promise`, in `repr` and with each alarm.
     detector
-        "evidence", or a function from the reference's scores to anything with
+        "ranks": exact for any reference; "evidence", that of 0.1.0: bets against bounds from the
+        reference; or a function from the reference's scores to anything with
         `update(value) -> bool`, such as `monitor.river("ADWIN")`.
     directions
         The most neighbours per point.
@@ -94,8 +114,8 @@ class Monitor(EvidenceTracker):
     False
     >>> watch.update(random.normal(size=(500, 2))).alarm
     True
-    >>> print(watch.alarms[0].watched, watch.alarms[0].direction)
-    gamma up
+    >>> print(watch.alarms[0])  # doctest: +ELLIPSIS
+    inputs changed: seen at row 20..., since about ...: 0 rose (mean ...
 
     References
     ----------
@@ -112,13 +132,13 @@ class Monitor(EvidenceTracker):
         radius: float | Literal["auto"] = "auto",
         false_alarms: str | float = "1 per 100000",
         segment: Segmenting = None,
-        watch: Watch = "gamma",
+        watch: Watch = "auto",
         score: float | str = 1.0,
         seed: int = 0,
         confidence: float = 0.9,
         block: int | Literal["auto"] = "auto",
         promise: bool = True,
-        detector: Literal["evidence"] | DetectorFactory = "evidence",
+        detector: Literal["ranks", "evidence"] | DetectorFactory = "ranks",
         directions: int = DIRECTIONS,
         moving: Sequence[str | int] | None = None,
         kinds: Kinds | None = None,
@@ -132,7 +152,12 @@ class Monitor(EvidenceTracker):
         if (reference is None) == (quiet is None):
             raise SettingsError("give the points of a quiet time once, as quiet= or as reference")
         reference = quiet if reference is None else reference
-        rate, watched = points_per_alarm(false_alarms), chosen_watch(watch)
+        rate = points_per_alarm(false_alarms)
+        watched = (
+            usual_watch(models.as_model(model, output=output), detector == "ranks")
+            if watch == "auto"
+            else chosen_watch(watch)
+        )
         scorer, fit_cost = fit_scorer(
             model,
             reference,
@@ -150,6 +175,8 @@ class Monitor(EvidenceTracker):
         )
         # Each feature's bend as it usually is, with which `culprits` compares later.
         usual, usual_cost = usual_shares(scorer, reference, watched, seed)
+        if INPUTS in watched.values():
+            scorer = replace(scorer, inputs=inputs_of(scorer.model, reference, kinds))
         scorer, scores = measure_reference(
             scorer, watched, reference, moving=moving, reduction=reduction, seed=seed
         )
@@ -158,13 +185,33 @@ class Monitor(EvidenceTracker):
         if suspicion:
             warnings.warn(suspicion, stacklevel=2)
         labels = segments_of(reference, segment)
+        channels, fitted_inputs = fitted_channels(
+            scores,
+            labels,
+            rate,
+            confidence,
+            block,
+            detector,
+            seed,
+            promise,
+            levels=[name for name, thing in watched.items() if thing == PREDICTION]
+            if scorer.has_classes
+            else (),
+            inputs=None
+            if scorer.inputs is None
+            else (scorer.inputs, scorer.inputs.codes(reference)),
+            lenient=watch == "auto",
+        )
+        kept = {name for name, _ in channels}
+        watched = {name: thing for name, thing in watched.items() if name in kept}
+        if fitted_inputs is not None:
+            scorer = replace(scorer, inputs=fitted_inputs.inputs)
         self._assemble(
             scorer=scorer,
             watch=watched,
-            reference=scores,
-            channels=fitted_channels(
-                scores, labels, rate, confidence, block, detector, seed, promise
-            ),
+            reference={name: scores[name] for name in watched},
+            channels=channels,
+            inputs=fitted_inputs,
             rate=rate,
             segment=segment,
             score=score,
@@ -192,10 +239,11 @@ class Monitor(EvidenceTracker):
         usual_shares: tuple[Estimate, ...],
         fit_queries: int,
         suspicion: str = "",
+        inputs: FittedInputs | None = None,
     ) -> None:
         """All that does not change as the stream goes by, and an empty stream."""
-        super().__init__(channels, rate, memory, suspicion)
-        self.scorer, self.watch, self.reference = scorer, watch, reference
+        super().__init__(channels, rate, memory, suspicion, inputs, reference)
+        self.scorer, self.watch = scorer, watch
         self.segment, self.score, self.seed = segment, score, seed
         self.usual_shares, self.fit_queries = usual_shares, fit_queries
         self._allowance = Allowance(score, seed)
@@ -293,7 +341,15 @@ class Monitor(EvidenceTracker):
             count,
             self.scorer if self.watch[alarm.watched] == "gamma" else None,
             self.usual_shares,
+            self._input_values if self.watch[alarm.watched] == INPUTS else None,
         )
+
+    def _input_values(self, recent: RecentRows) -> Floats | None:
+        """What the inputs' channel reads of remembered rows, (rows, streams)."""
+        codes = self.recent_codes(recent)
+        if codes is None or self.fitted_inputs is None:
+            return None
+        return self.fitted_inputs.inputs.of_codes(codes)
 
     def windows(self, watched: str | None = None, **arguments: Unpack[WindowArguments]) -> Windows:
         """Windows of the scored points in memory, and which of their means are unusual.

@@ -16,12 +16,16 @@ from anharmonic.errors import InputError, SettingsError
 from anharmonic.monitor.alarms import Alarm, Key
 from anharmonic.monitor.channels import Channel, Channels
 from anharmonic.monitor.detector import Evidence, State
+from anharmonic.monitor.rank_evidence import RankEvidence
+from anharmonic.monitor.rank_groups import RankState
 from anharmonic.monitor.shiryaev_roberts import Sums, no_sums
 
 __all__ = ["FORMAT", "Counts", "own_detector", "packed", "read", "unpacked", "written"]
 
-FORMAT = 2
-"""1: before 0.2, whose blocks may be of another length than the same reference has now."""
+FORMAT = 3
+"""1: before 0.2, whose blocks may be of another length than the same reference has now; 3 knows
+ranks."""
+RANKS = 3
 
 
 class Counts(NamedTuple):
@@ -37,7 +41,7 @@ def packed(channels: Channels, counts: Counts) -> bytes:
     """State of the detectors and the counts."""
     arrays: dict[str, Array] = {}
     for number, channel in enumerate(channels.values()):
-        arrays |= _state_arrays(f"{number}", own_detector(channel).state)
+        arrays |= _channel_arrays(f"{number}", own_detector(channel))
     about = {
         "format": FORMAT,
         "channels": [list(name) for name in channels],
@@ -54,32 +58,74 @@ def unpacked(state: bytes, channels: Channels) -> Counts:
     arrays, about = read(io.BytesIO(state), "the state")
     if about.get("channels") != [list(name) for name in channels]:
         raise SettingsError("the state is of a monitor that watches something else")
-    detectors = [own_detector(channel) for channel in channels.values()]
-    states = []
-    for number, detector in enumerate(detectors):
-        saved, now = _state_of(f"{number}", arrays), detector.state
-        if saved.waiting.shape != now.waiting.shape or saved.sums[1].shape != now.sums[1].shape:
-            if about["format"] > 1:
-                raise SettingsError("the state is of a monitor that was fitted otherwise")
-            # Evidence in other blocks cannot go on. To begin anew breaks no promise.
-            saved = now._replace(sums=no_sums(now.sums[1].size), held=0, steps=0)
-        states.append(saved)
-    # Only now that every state fits: all detectors change, or none.
-    for detector, saved in zip(detectors, states, strict=True):
-        detector.state = saved
-    alarms = [Alarm(**fields) for fields in about["alarms"]]
+    # All detectors change, or none: every state is checked before the first is taken.
+    restored = [
+        _checked_state(f"{number}", own_detector(channel), arrays, about["format"])
+        for number, channel in enumerate(channels.values())
+    ]
+    for channel, saved in zip(channels.values(), restored, strict=True):
+        detector = own_detector(channel)
+        if isinstance(detector, Evidence):
+            assert isinstance(saved, State)
+            detector.state = saved
+        else:
+            assert isinstance(saved, list)
+            for group, group_state in zip(detector.groups, saved, strict=True):
+                group.state = group_state
+    alarms = [
+        Alarm(**{**fields, "carriers": tuple(fields.get("carriers", ()))})
+        for fields in about["alarms"]
+    ]
     raised = {alarm.key: alarm for alarm in alarms}
     return Counts(about["seen"], about["scored"], Counter(about["skipped"]), raised)
 
 
-def own_detector(channel: Channel) -> Evidence:
-    """The channel as the package's own detector, or an error: no other can be stored."""
-    if not isinstance(channel, Evidence):
-        raise SettingsError("a foreign detector cannot be stored: use detector='evidence'")
+def own_detector(channel: Channel) -> Evidence | RankEvidence:
+    """The channel as one of the package's own detectors, or an error: no other can be stored."""
+    if not isinstance(channel, Evidence | RankEvidence):
+        raise SettingsError("a foreign detector cannot be stored: use detector='ranks'")
     return channel
 
 
-def _state_arrays(name: str, state: State) -> dict[str, Array]:
+def _channel_arrays(name: str, detector: Evidence | RankEvidence) -> dict[str, Array]:
+    if isinstance(detector, Evidence):
+        return _state_arrays(name, detector.state)
+    arrays: dict[str, Array] = {}
+    for number, state in enumerate(detector.states):
+        arrays |= _state_arrays(f"{name}.{number}", state)
+        # Counts of rows: four bytes are enough for billions of them.
+        arrays[f"{name}.{number}.cells"] = state.counts.astype(np.uint32)
+    return arrays
+
+
+def _checked_state(
+    name: str, detector: Evidence | RankEvidence, arrays: Mapping[str, Array], version: int
+) -> State | list[RankState]:
+    """A detector's state, or an error where it does not fit the detector."""
+    if isinstance(detector, RankEvidence):
+        states = []
+        for number, now in enumerate(detector.states):
+            part = f"{name}.{number}"
+            if version < RANKS:
+                # Evidence of another kind cannot go on. To begin anew breaks no promise.
+                states.append(now)
+                continue
+            if f"{part}.cells" not in arrays or arrays[f"{part}.cells"].shape != now.counts.shape:
+                raise SettingsError("the state is of a monitor that was fitted otherwise")
+            one = _state_of(part, arrays)
+            counts = arrays[f"{part}.cells"].astype(np.int64)
+            states.append(RankState(one.sums, counts, *one[1:]))
+        return states
+    saved, usual = _state_of(name, arrays), detector.state
+    if saved.waiting.shape != usual.waiting.shape or saved.sums[1].shape != usual.sums[1].shape:
+        if version > 1:
+            raise SettingsError("the state is of a monitor that was fitted otherwise")
+        # Evidence in other blocks cannot go on. To begin anew breaks no promise.
+        return usual._replace(sums=no_sums(usual.sums[1].size), held=0, steps=0)
+    return saved
+
+
+def _state_arrays(name: str, state: State | RankState) -> dict[str, Array]:
     return {
         f"{name}.begun": state.sums.begun,
         f"{name}.product": state.sums.product,

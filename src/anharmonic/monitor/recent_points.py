@@ -62,10 +62,10 @@ class RecentPoints:
         rows: Integers,
         scores: Floats,
         segments: NDArray[np.str_] | None,
-        scored: NDArray[np.bool_],
+        wanted: NDArray[np.bool_],
     ) -> None:
-        """Remember the rows that are scored."""
-        chosen = np.flatnonzero(scored)[-self.capacity :]
+        """Remember the rows that are wanted."""
+        chosen = np.flatnonzero(wanted)[-self.capacity :]
         if not len(chosen) or not self.capacity:
             return
         # A copy of the chosen rows: a view would keep the whole batch alive.

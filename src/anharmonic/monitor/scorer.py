@@ -13,7 +13,14 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from anharmonic._core.margins import by_class, labels_of, margins_of, of_classes, probabilities_of
+from anharmonic._core.margins import (
+    by_class,
+    decides,
+    labels_of,
+    margins_of,
+    of_classes,
+    probabilities_of,
+)
 from anharmonic._core.protocols import Array, Ball, Floats, Model
 from anharmonic._core.reductions import Reduction, chosen_reduction
 from anharmonic.errors import OutputError, SettingsError
@@ -24,6 +31,7 @@ from anharmonic.measures.setup.scale import with_neighbourhood
 from anharmonic.measures.setup.settling import Setup, settle
 from anharmonic.measures.setup.sphere import Sphere, rows_on_device
 from anharmonic.measures.stability import nstep_robustness
+from anharmonic.monitor.inputs import Inputs
 from anharmonic.monitor.rows import unusable
 from anharmonic.regions import Region, unmoved
 from anharmonic.regions import points as as_points
@@ -31,12 +39,15 @@ from anharmonic.regions.tables import TableNeighbourhood
 
 __all__ = [
     "DATA",
+    "INPUTS",
+    "PREDICTION",
     "STEPS",
     "Scorer",
     "Watch",
     "Watched",
     "chosen_watch",
     "only_asks_rows",
+    "usual_watch",
     "without_rounding",
 ]
 
@@ -46,7 +57,10 @@ Watch = Watched | Sequence[Watched] | Mapping[str, Watched]
 """One thing watched, several, or several by names of the user's own."""
 DATA = "gamma data"
 """Gamma over the data: other rows, the reference's, take the place of a sphere."""
-NAMES = ("gamma", "flip", "confidence", "margin", DATA)
+INPUTS, PREDICTION = "inputs", "prediction"
+NAMES = (INPUTS, PREDICTION, "confidence", "margin", "gamma", "flip", DATA)
+OF_ANSWERS = (PREDICTION, "confidence", "margin", DATA)
+"""What is made of the model's answers at the rows alone: one query serves all of them."""
 STEPS = 25
 """Random steps that the flip chance is about, as in the paper's search."""
 ROUNDING = 1e-9
@@ -77,6 +91,8 @@ class Scorer:
         Weights over the reference's rows, where "gamma data" is watched.
     law
         How rows move that are not all numbers.
+    inputs
+        What rows are compared by, where "inputs" is watched.
     """
 
     model: Model
@@ -92,6 +108,7 @@ class Scorer:
     output: object = None
     over_data: FittedWeights | None = field(default=None, repr=False)
     law: TableNeighbourhood | None = field(default=None, repr=False)
+    inputs: Inputs | None = field(default=None, repr=False)
     _settled: list[Setup] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def region(self, points: object) -> Region:
@@ -152,35 +169,42 @@ class Scorer:
         for name, watched in watch.items():
             if callable(watched):
                 values[name] = _called(watched, points)
+            elif watched == INPUTS:
+                assert self.inputs is not None
+                values[name] = self.inputs.distances(points)
             elif watched == "gamma":
                 values[name], outputs = self._gamma_with_outputs(self.region(points))
-                answered = outputs if self._gives_answers(watched) else answered
+                answered = outputs if self._gives_answers else answered
             elif watched == "flip":
                 values[name] = self._flip(self.region(points))
-            elif watched != DATA:
-                answered = self.answers_at(self.region(points))
-                values[name] = self._certainty(answered, watched)
+        asking = {name: thing for name, thing in watch.items() if thing in OF_ANSWERS[:-1]}
+        if asking and answered is None:
+            answered = self.answers_at(self.region(points))
+        for name, thing in asking.items():
+            assert answered is not None
+            values[name] = self._of_answers(answered, str(thing))
         return values, answered
 
-    def _gives_answers(self, watched: Watched) -> bool:
-        """Whether measuring one thing also tells all of the model's answers at the rows."""
-        if watched == "gamma":
-            # Other reductions pick a column before anything is kept.
-            return callable(self.reduction) or self.reduction in ("norm", "angle")
-        return watched in ("confidence", "margin")
+    @property
+    def _gives_answers(self) -> bool:
+        """Whether measuring gamma also tells all of the model's answers at the rows."""
+        # Other reductions pick a column before anything is kept.
+        return callable(self.reduction) or self.reduction in ("norm", "angle")
 
     def queries(self, watched: Watched) -> int:
-        """What one row of one thing costs; a function of the user's counts nothing."""
-        if callable(watched):
+        """What one row of one thing costs by itself; a function of the user's counts nothing."""
+        if callable(watched) or watched == INPUTS:
             return 0
         moved = 0 if self.ball is None else self.ball.count
         return 1 + moved if watched in ("gamma", "flip") else 1
 
     def queries_per_row(self, watch: Mapping[str, Watched]) -> int:
-        """What one row of everything costs: answers serve gamma over the data too."""
-        others = [thing for thing in watch.values() if thing != DATA]
-        asked = DATA not in watch.values() or any(map(self._gives_answers, others))
-        return sum(map(self.queries, others)) + (0 if asked else self.queries(DATA))
+        """What one row of everything costs: the answers at a row serve all that is made of them."""
+        things = list(watch.values())
+        moving = sum(self.queries(thing) for thing in things if thing in ("gamma", "flip"))
+        asked = "gamma" in things and self._gives_answers
+        asking = any(thing in OF_ANSWERS for thing in things if not callable(thing))
+        return moving + (1 if asking and not asked else 0)
 
     def gamma_of(self, region: Region) -> Floats:
         """Gamma (rows,) on the ball that was drawn; what is rounding counts as 0."""
@@ -242,10 +266,19 @@ class Scorer:
             ]
         )
 
-    def _certainty(self, outputs: Floats, watched: str) -> Floats:
-        """Margin or confidence (rows,) of the decision."""
+    @property
+    def has_classes(self) -> bool:
+        """Whether predictions are classes, going by what the model is said to give."""
+        return self.model.kind in ("label", "onehot", "probability", "logit")
+
+    def _of_answers(self, outputs: Floats, watched: str) -> Floats:
+        """The prediction, or margin or confidence (rows,) of the decision."""
+        if watched == PREDICTION and not decides(outputs.shape[-1], self.model.kind):
+            return np.asarray(outputs.mean(axis=-1))
         by_classes = by_class(outputs, self.model.kind)
         labels = labels_of(by_classes)
+        if watched == PREDICTION:
+            return labels.astype(np.float64)
         if watched == "margin":
             return np.asarray(margins_of(by_classes, labels))
         return np.asarray(of_classes(probabilities_of(by_classes, self.model.kind), labels))
@@ -267,9 +300,21 @@ def without_rounding(values: Floats, outputs: Floats) -> Floats:
 
 
 def only_asks_rows(watch: Mapping[str, Watched]) -> bool:
-    """Whether rows are asked for as they are: gamma over the data, and nothing that moves them."""
+    """Whether rows are taken as they are: inputs or gamma over the data, and nothing that moves
+    rows.
+    """
     things = [thing for thing in watch.values() if not callable(thing)]
-    return DATA in things and not {"gamma", "flip"} & set(things)
+    return not {"gamma", "flip"} & set(things) and bool({DATA, INPUTS} & set(things))
+
+
+def usual_watch(model: Model, ranks: bool) -> dict[str, Watched]:
+    """What is watched if nobody says: inputs, what the model makes of them, and how it bends.
+
+    Inputs and predictions are read by ranks alone.
+    """
+    classes = model.kind in ("probability", "logit")
+    names = [INPUTS, PREDICTION] if ranks else []
+    return {name: name for name in (*names, *(["confidence"] if classes else []), "gamma")}
 
 
 def chosen_watch(watch: Watch) -> dict[str, Watched]:

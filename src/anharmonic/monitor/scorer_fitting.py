@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from anharmonic import balls, models
-from anharmonic._core.protocols import Array, Ball, Floats
+from anharmonic._core.protocols import Array, Ball, Floats, Model
 from anharmonic._core.randomness import generator
 from anharmonic._core.reductions import Reduction
 from anharmonic._core.streams import Stream
@@ -19,14 +19,16 @@ from anharmonic.measures.gamma.measure import gamma
 from anharmonic.measures.over_data.asking import compared_columns, refuse_given
 from anharmonic.measures.over_data.fitted import fit_weights
 from anharmonic.measures.over_data.recorded import Answered
+from anharmonic.measures.setup.scale import read_columns
 from anharmonic.measures.setup.settling import settle
 from anharmonic.measures.setup.table_rows import fixed_table_ball
+from anharmonic.monitor.inputs import Inputs, fit_inputs
 from anharmonic.monitor.scorer import DATA, Scorer, Watched, only_asks_rows, without_rounding
 from anharmonic.regions import Region, unmoved
 from anharmonic.regions import points as as_points
 from anharmonic.regions.tables import Kinds
 
-__all__ = ["DIRECTIONS", "fit_scorer", "measure_reference"]
+__all__ = ["DIRECTIONS", "fit_scorer", "inputs_of", "measure_reference"]
 
 PILOT_POINTS = 256
 """Of the reference, for choosing radius, scale and ball."""
@@ -56,8 +58,8 @@ def fit_scorer(
         raise PointsError("give the reference's points themselves, and moving= for what may move")
     if only_asks_rows(watch):
         refuse_given(
-            "rows are asked for as they are; watch gamma too to move them",
-            beside=f'watch="{DATA}"',
+            "rows are taken as they are; watch gamma too to move them",
+            beside=f'watch="{", ".join(watch)}"',
             radius=radius != "auto",
             scale=not isinstance(scale, str),
             bounds=bounds is not None,
@@ -125,6 +127,12 @@ def fit_scorer(
         law=law,
     )
     return scorer, scores.queries
+
+
+def inputs_of(model: Model, reference: object, kinds: Kinds | None) -> Inputs:
+    """Streams of the columns that a model reads, of all where it does not say."""
+    region = unmoved(reference)
+    return fit_inputs(reference, read_columns(region, [model]), kinds)
 
 
 def measure_reference(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
@@ -19,13 +20,23 @@ from anharmonic.monitor.bets import Bets
 from anharmonic.monitor.channels import Channels
 from anharmonic.monitor.dependence import dependence_of, why_no_promise
 from anharmonic.monitor.detector import Evidence
+from anharmonic.monitor.input_evidence import FittedInputs
 from anharmonic.monitor.packing import FORMAT, own_detector, read, written
-from anharmonic.monitor.scorer import DATA, Scorer, Watch, Watched, chosen_watch
+from anharmonic.monitor.rank_evidence import RankEvidence
+from anharmonic.monitor.scorer import DATA, INPUTS, Scorer, Watch, Watched, chosen_watch
 from anharmonic.monitor.storing_data import (
     check_refitted,
     weights_arrays,
     weights_facts,
     weights_from,
+)
+from anharmonic.monitor.storing_ranks import (
+    inputs_arrays,
+    inputs_facts,
+    inputs_from,
+    ranks_arrays,
+    ranks_facts,
+    ranks_from,
 )
 from anharmonic.regions.tables.storing import law_arrays, law_facts, law_from
 
@@ -50,7 +61,11 @@ def save(monitor: Monitor, path: str | os.PathLike[str], memory: int) -> Path:
     for name, scores in monitor.reference.items():
         arrays[f"reference.{name}"] = scores
     for number, channel in enumerate(monitor.channels.values()):
-        for direction, bets in enumerate(own_detector(channel).bets):
+        detector = own_detector(channel)
+        if isinstance(detector, RankEvidence):
+            arrays |= ranks_arrays(f"{number}", detector)
+            continue
+        for direction, bets in enumerate(detector.bets):
             for part in BETS:
                 arrays[f"{number}.{direction}.{part}"] = getattr(bets, part)
     ball = scorer.ball
@@ -66,6 +81,9 @@ def save(monitor: Monitor, path: str | os.PathLike[str], memory: int) -> Path:
     if scorer.over_data is not None:
         arrays |= weights_arrays(scorer.over_data)
         about["over_data"] = weights_facts(scorer.over_data)
+    if monitor.fitted_inputs is not None:
+        arrays |= inputs_arrays(monitor.fitted_inputs)
+        about["inputs"] = inputs_facts(monitor.fitted_inputs)
     with whole_file(path) as temporary:
         Path(temporary).write_bytes(written(arrays, about))
     return Path(path)
@@ -98,16 +116,20 @@ def _settings(monitor: Monitor) -> dict[str, object]:
             "output": scorer.output,
         },
         "channels": [
-            {
-                "name": list(name),
-                "rate": detector.rate,
-                "block": detector.block,
-                "unpromised": detector.unpromised,
-                "signs": [bets.sign for bets in detector.bets],
-            }
+            {"name": list(name), **_channel_facts(own_detector(channel))}
             for name, channel in monitor.channels.items()
-            for detector in (own_detector(channel),)
         ],
+    }
+
+
+def _channel_facts(detector: Evidence | RankEvidence) -> dict[str, object]:
+    if isinstance(detector, RankEvidence):
+        return ranks_facts(detector)
+    return {
+        "rate": detector.rate,
+        "block": detector.block,
+        "unpromised": detector.unpromised,
+        "signs": [bets.sign for bets in detector.bets],
     }
 
 
@@ -126,6 +148,7 @@ class Parts(TypedDict):
     usual_shares: tuple[Estimate, ...]
     fit_queries: int
     suspicion: str
+    inputs: FittedInputs | None
 
 
 def load(path: str | os.PathLike[str], model: object, watch: Watch | None) -> tuple[Parts, bytes]:
@@ -139,11 +162,18 @@ def load(path: str | os.PathLike[str], model: object, watch: Watch | None) -> tu
     if scorer.over_data is not None:
         name = next(name for name, thing in watched.items() if thing == DATA)
         check_refitted(scorer.over_data, arrays[f"reference.{name}"])
+    channels = _channels(about["channels"], arrays)
+    inputs = None
+    if about.get("inputs") is not None:
+        evidence = channels[INPUTS, None]
+        assert isinstance(evidence, RankEvidence)
+        inputs = inputs_from(about["inputs"], arrays, evidence)
+        scorer = replace(scorer, inputs=inputs.inputs)
     parts: Parts = {
         "scorer": scorer,
         "watch": watched,
         "reference": {name: arrays[f"reference.{name}"] for name in watched},
-        "channels": _channels(about["channels"], arrays),
+        "channels": channels,
         "rate": about["rate"],
         "segment": about["segment"],
         "score": about["score"],
@@ -152,6 +182,7 @@ def load(path: str | os.PathLike[str], model: object, watch: Watch | None) -> tu
         "usual_shares": tuple(Estimate(*pair) for pair in about["usual_shares"]),
         "fit_queries": about["fit_queries"],
         "suspicion": about.get("suspicion", ""),
+        "inputs": inputs,
     }
     return parts, arrays["state"].tobytes()
 
@@ -164,17 +195,21 @@ class _ChannelFacts(TypedDict):
     block: int
     unpromised: NotRequired[str | None]
     signs: list[int]
+    ranks: NotRequired[list[list[int]]]
 
 
 def _channels(described: Sequence[_ChannelFacts], arrays: Mapping[str, Array]) -> Channels:
     channels: Channels = {}
     for number, facts in enumerate(described):
+        watched, segment = facts["name"]
+        assert watched is not None
+        if "ranks" in facts:
+            channels[watched, segment] = ranks_from(f"{number}", facts, arrays)
+            continue
         bets = [
             Bets(sign, **{part: arrays[f"{number}.{direction}.{part}"] for part in BETS})
             for direction, sign in enumerate(facts["signs"])
         ]
-        watched, segment = facts["name"]
-        assert watched is not None
         if "unpromised" in facts:
             unpromised = facts["unpromised"]
         else:

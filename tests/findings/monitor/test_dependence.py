@@ -12,7 +12,7 @@ from anharmonic.errors import PointsError, SettingsError
 from anharmonic.monitor import Evidence, packing, storing
 from anharmonic.monitor import dependence as module
 from anharmonic.monitor.dependence import Dependence, dependence_of, why_no_promise
-from anharmonic.monitor.evidence_tracker import errors_of, fitted_channels
+from anharmonic.monitor.fitting import errors_of, fitted_channels
 from anharmonic.serve.llm.drift import ChatWatch
 from benchmarks.dependence import INDEPENDENT, Row, autoregressive, cycles, outcome, regimes
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,9 +16,17 @@ from anharmonic.regions.tables.coding import Coding, ColumnCode
 from anharmonic.regions.tables.donors import Donors, Site
 from anharmonic.regions.tables.kinds import ColumnKind
 from anharmonic.regions.tables.neighbourhood import TableNeighbourhood
-from anharmonic.regions.tables.pairs import count_pairs
+from anharmonic.regions.tables.pairs import PairsSeen
 
-__all__ = ["law_arrays", "law_as_text", "law_facts", "law_from", "law_from_text"]
+__all__ = [
+    "coding_facts",
+    "coding_from",
+    "law_arrays",
+    "law_as_text",
+    "law_facts",
+    "law_from",
+    "law_from_text",
+]
 
 ARRAYS = ("units", "low", "high", "site_shares", "reaches", "gaps")
 PLAIN = (str, int, float, bool)
@@ -27,7 +35,27 @@ PLAIN = (str, int, float, bool)
 def law_arrays(law: TableNeighbourhood) -> dict[str, Array]:
     """The reference's coded rows, (rows, columns), and what was learnt of them."""
     arrays = {f"law.{name}": np.asarray(getattr(law, name), dtype=np.float64) for name in ARRAYS}
-    return {**arrays, "law.reference": law.donors.reference}
+    return {**arrays, "law.reference": law.donors.reference, **_pairs_arrays(law.pairs)}
+
+
+def _pairs_arrays(pairs: PairsSeen) -> dict[str, Array]:
+    """Which values stand side by side: counted in more rows than the file has."""
+    seen = np.zeros((0, 0), dtype=bool) if pairs.seen is None else pairs.seen
+    return {
+        "law.pairs.first": pairs.first,
+        "law.pairs.ordered": pairs.ordered,
+        "law.pairs.edges": np.concatenate([*pairs.edges, np.empty(0)]),
+        "law.pairs.counts": np.array([len(edges) for edges in pairs.edges], dtype=np.int64),
+        "law.pairs.seen": np.packbits(seen, axis=1),
+    }
+
+
+def _pairs_from(arrays: Mapping[str, Array]) -> PairsSeen:
+    edges = np.split(arrays["law.pairs.edges"], np.cumsum(arrays["law.pairs.counts"])[:-1])
+    packed = arrays["law.pairs.seen"]
+    seen = np.unpackbits(packed, axis=1, count=len(packed)).astype(bool) if len(packed) else None
+    first, ordered = arrays["law.pairs.first"], arrays["law.pairs.ordered"]
+    return PairsSeen(first, tuple(edges), ordered, seen)
 
 
 def law_facts(law: TableNeighbourhood) -> dict[str, object]:
@@ -40,18 +68,7 @@ def law_facts(law: TableNeighbourhood) -> dict[str, object]:
         "number_share": law.number_share,
         "nearest": law.nearest,
         "fingerprint": law.fingerprint,
-        "codes": None
-        if law.coding is None
-        else [
-            {
-                "levels": [_plain(level) for level in code.levels],
-                "listed": code.listed,
-                "origin": code.origin,
-                "unit": code.unit,
-                "stamp": code.stamp,
-            }
-            for code in law.coding.columns
-        ],
+        "codes": coding_facts(law.coding),
     }
 
 
@@ -60,23 +77,45 @@ def law_from(facts: Mapping[str, Any], arrays: Mapping[str, Array]) -> TableNeig
     kinds = tuple(ColumnKind(*kind) for kind in facts["kinds"])
     sites = tuple(Site(tuple(columns), movement) for columns, movement in facts["sites"])
     reference, learnt = arrays["law.reference"], {name: arrays[f"law.{name}"] for name in ARRAYS}
-    coding = None
-    if facts["codes"] is not None:
-        coding = Coding(
-            tuple(
-                ColumnCode(kind, **{**code, "levels": tuple(code["levels"])})
-                for kind, code in zip(kinds, facts["codes"], strict=True)
-            )
-        )
     return TableNeighbourhood(
         kinds=kinds,
-        coding=coding,
+        coding=coding_from(facts["codes"], kinds),
         donors=Donors.among(kinds, learnt["units"], sites, reference),
-        pairs=count_pairs(kinds, reference),
+        pairs=_pairs_from(arrays),
         number_share=facts["number_share"],
         nearest=facts["nearest"],
         fingerprint=facts["fingerprint"],
         **{**learnt, "gaps": learnt["gaps"] > 0},
+    )
+
+
+def coding_facts(coding: Coding | None) -> list[dict[str, object]] | None:
+    """How columns are coded, ready for JSON."""
+    if coding is None:
+        return None
+    return [
+        {
+            "levels": [_plain(level) for level in code.levels],
+            "listed": code.listed,
+            "origin": code.origin,
+            "unit": code.unit,
+            "stamp": code.stamp,
+        }
+        for code in coding.columns
+    ]
+
+
+def coding_from(
+    facts: Sequence[Mapping[str, Any]] | None, kinds: Sequence[ColumnKind]
+) -> Coding | None:
+    """The coding that `coding_facts` describes."""
+    if facts is None:
+        return None
+    return Coding(
+        tuple(
+            ColumnCode(kind, **{**code, "levels": tuple(code["levels"])})
+            for kind, code in zip(kinds, facts, strict=True)
+        )
     )
 
 

@@ -14,7 +14,8 @@ from anharmonic.errors import InputError, SettingsError
 from anharmonic.llm.recipe import Recipe
 from anharmonic.llm.summaries import lines, read_run
 from anharmonic.monitor.alarms import Alarm, points_per_alarm
-from anharmonic.monitor.evidence_tracker import EvidenceTracker, fitted_channels
+from anharmonic.monitor.evidence_tracker import EvidenceTracker
+from anharmonic.monitor.fitting import fitted_channels
 from anharmonic.serve.llm.scorer import ChatScore
 
 __all__ = ["ChatWatch", "quiet_time", "way_of_measuring"]
@@ -66,8 +67,8 @@ class ChatWatch:
     ) -> None:
         rate = points_per_alarm(false_alarms)
         self.reference = len(reference)
-        channels = fitted_channels(
-            {"gamma": reference}, None, rate, CONFIDENCE, "auto", "evidence", seed, promise
+        channels, _ = fitted_channels(
+            {"gamma": reference}, None, rate, CONFIDENCE, "auto", "ranks", seed, promise
         )
         self._tracker = EvidenceTracker(channels, rate, memory=1)
         self._raised: list[dict[str, object]] = []

@@ -1,0 +1,195 @@
+"""What changed, in words: the columns, classes or scores that carry it, and how large it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from anharmonic._core.protocols import Floats
+from anharmonic.monitor.detector import Carrier
+from anharmonic.monitor.histograms import Histogram
+from anharmonic.monitor.input_evidence import FittedInputs
+from anharmonic.monitor.inputs import Inputs, InputStream
+from anharmonic.monitor.rank_bets import LOG_ODDS, SHIFTS
+
+__all__ = [
+    "ColumnDrift",
+    "describe_classes",
+    "describe_columns",
+    "describe_inputs",
+    "describe_score",
+]
+
+NAMED = 3
+"""Columns that an alarm names."""
+
+
+class ColumnDrift(NamedTuple):
+    """How much a column has changed.
+
+    Parameters
+    ----------
+    name, kind
+        The column, and what it is.
+    evidence
+        Log evidence of its strongest stream, as if that were watched alone.
+    change
+        In words, "" where nothing is remembered.
+    labels
+        Of the histogram's bins, or levels.
+    reference, recent
+        Shares of rows in each of them, of the reference and of the rows in memory.
+    """
+
+    name: str
+    kind: str
+    evidence: float
+    change: str
+    labels: list[str]
+    reference: list[float]
+    recent: list[float]
+
+
+def describe_inputs(fitted: FittedInputs, carriers: Sequence[Carrier]) -> tuple[str, ...]:
+    """The streams that carry an alarm, the strongest of each column.
+
+    From the evidence alone, so that a monitor that was restarted says the same.
+    """
+    words: dict[str, str] = {}
+    for carrier in carriers:
+        stream = fitted.inputs.streams[carrier.stream]
+        if stream.column not in words and len(words) < NAMED:
+            usual = float(fitted.means[carrier.stream])
+            words[stream.column] = _describe_shift(fitted.inputs, stream, carrier.shift, usual)
+    return tuple(words.values())
+
+
+def describe_columns(fitted: FittedInputs, codes: Floats | None) -> list[ColumnDrift]:
+    """All columns, the most changed first; `codes` (rows, columns) are those in memory."""
+    inputs, logs = fitted.inputs, fitted.evidence.stream_evidence()
+    recent = None if codes is None or not len(codes) else inputs.of_codes(codes)
+    best: dict[str, int] = {}
+    for number, stream in enumerate(inputs.streams):
+        if stream.column not in best or logs[number] > logs[best[stream.column]]:
+            best[stream.column] = number
+    kinds = {kind.name: kind.kind for kind in inputs.kinds}
+    drifts = []
+    for column, number in best.items():
+        words = ""
+        if recent is not None and np.isfinite(now := _mean(recent[:, number])):
+            words = _describe(inputs, inputs.streams[number], float(fitted.means[number]), now)
+        shown = fitted.histograms.get(column, Histogram((), (), ()))
+        cells = (
+            None
+            if codes is None or column not in inputs.names
+            else codes[:, _place(inputs, column)]
+        )
+        drifts.append(
+            ColumnDrift(
+                column,
+                kinds.get(column, "rows"),
+                float(logs[number]),
+                words,
+                list(shown.labels),
+                list(shown.shares),
+                [] if cells is None else shown.shares_of(cells),
+            )
+        )
+    return sorted(drifts, key=lambda drift: -drift.evidence)
+
+
+def describe_score(carriers: Sequence[Carrier]) -> tuple[str, ...]:
+    """How far a score moved."""
+    return (f"by {_deviations(carriers[0].shift)}",) if carriers else ()
+
+
+def describe_classes(
+    levels: Sequence[float], usual: Floats, carriers: Sequence[Carrier]
+) -> tuple[str, ...]:
+    """Classes whose share changed, from their usual shares (classes + 1,)."""
+    words = []
+    for carrier in carriers[:NAMED]:
+        if carrier.stream == len(levels):
+            words.append("classes that the reference has not")
+        else:
+            share = float(usual[carrier.stream])
+            now = _share_after(share, carrier.shift)
+            words.append(
+                f"class {levels[carrier.stream]:g} in {now} of rows instead of {share:.0%}"
+            )
+    return tuple(words)
+
+
+def _describe_shift(inputs: Inputs, stream: InputStream, shift: float, usual: float) -> str:
+    """One stream, from the shift that its evidence speaks for."""
+    if stream.aspect == "unseen":
+        return f"{stream.column} has values that the reference has not"
+    if stream.aspect == "missing":
+        now = _share_after(usual, shift)
+        return f"{stream.column} is missing in {now} of rows instead of {_percent(usual)}"
+    if stream.aspect == "level":
+        now = _share_after(usual, shift)
+        what = f"{stream.column} = {_level(inputs, stream)}"
+        return f"{what} in {now} of rows instead of {_percent(usual)}"
+    return f"{_movement(stream, shift > 0)} by {_deviations(shift)}"
+
+
+def _movement(stream: InputStream, rises: bool) -> str:
+    if stream.aspect == "distance":
+        return "rows lie farther from the usual ones" if rises else "rows lie nearer to each other"
+    if stream.aspect == "size":
+        return f"{stream.column} {'spread out' if rises else 'narrowed'}"
+    return f"{stream.column} {'rose' if rises else 'fell'}"
+
+
+def _deviations(shift: float) -> str:
+    """A shift of ranks as people read it; bets end at the largest shift."""
+    size = abs(shift)
+    return "2 sd or more" if size > 0.9 * max(SHIFTS) else f"about {size:.2g} sd"
+
+
+def _share_after(usual: float, shift: float) -> str:
+    """A share after its log odds have moved: see `LOG_ODDS`."""
+    share = min(max(usual, 1e-4), 1 - 1e-4)
+    odds = share / (1 - share) * np.exp(LOG_ODDS * shift)
+    return f"about {_percent(float(odds / (1 + odds)))}"
+
+
+def _describe(inputs: Inputs, stream: InputStream, usual: float, now: float) -> str:
+    """One stream, from its usual mean to the recent one."""
+    if stream.aspect in ("level", "missing", "unseen"):
+        return _describe_share(inputs, stream, usual, now)
+    what = _movement(stream, now >= usual)
+    word = "distance" if stream.aspect in ("distance", "size") else "mean"
+    return f"{what} ({word} {now:.3g} instead of {usual:.3g})"
+
+
+def _describe_share(inputs: Inputs, stream: InputStream, usual: float, now: float) -> str:
+    if stream.aspect == "unseen":
+        what = f"{stream.column} has values that the reference has not"
+        return f"{what}, in {_percent(now)} of rows" if now else ""
+    missing = stream.aspect == "missing"
+    what = "is missing" if missing else f"= {_level(inputs, stream)}"
+    return f"{stream.column} {what} in {_percent(now)} of rows instead of {_percent(usual)}"
+
+
+def _level(inputs: Inputs, stream: InputStream) -> str:
+    if inputs.coding is None:
+        return f"{stream.level:g}"
+    return inputs.coding.columns[_place(inputs, stream.column)].text(stream.level)
+
+
+def _place(inputs: Inputs, column: str) -> int:
+    return inputs.names.index(column)
+
+
+def _mean(values: Floats) -> float:
+    present = values[np.isfinite(values)]
+    return float(present.mean()) if len(present) else float("nan")
+
+
+def _percent(share: float) -> str:
+    """A share as people read it: 0.4%, 12%."""
+    return f"{share:.1%}" if 0 < share < 0.1 else f"{share:.0%}"
