@@ -43,7 +43,7 @@ def run(*words):
 
 
 def test_json_says_what_when_and_which(files):
-    found = run("--json")
+    found = run("--json", "--watch", "gamma")
     assert found.exit_code == 0, found.output
     told = json.loads(found.stdout)
     first = told["alarms"][0]
@@ -53,6 +53,14 @@ def test_json_says_what_when_and_which(files):
     assert first["culprits"]
     assert told["blocks"] == {"gamma": 1}
     assert next(iter(first["features"])) == "a"
+
+
+def test_inputs_are_watched_unless_told_otherwise(files):
+    told = json.loads(run("--json").stdout)
+    first = next(alarm for alarm in told["alarms"] if alarm["watched"] == "inputs")
+    assert first["carriers"][0].startswith("a rose")
+    assert 1000 <= first["at"] < 1100
+    assert set(told["blocks"]) == {"gamma", "inputs", "prediction"}
 
 
 def test_people_get_a_table_and_a_page(files):

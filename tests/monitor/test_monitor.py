@@ -30,7 +30,7 @@ def reference():
 
 @pytest.fixture
 def watch(reference):
-    return ah.Monitor(bent, reference, radius=0.3)
+    return ah.Monitor(bent, reference, radius=0.3, watch="gamma")
 
 
 def test_quiet_then_an_alarm_with_date_and_culprits(watch):
@@ -69,7 +69,7 @@ def test_a_score_depends_on_its_point_alone(watch):
 
 
 def test_update_is_measured_and_observed_in_a_row(reference, watch):
-    other = ah.Monitor(bent, reference, radius=0.3)
+    other = ah.Monitor(bent, reference, radius=0.3, watch="gamma")
     points = calm(4, 700, shift=-0.6)
     watch.update(points)
     for start in range(0, 700, 37):
@@ -82,7 +82,7 @@ def test_update_is_measured_and_observed_in_a_row(reference, watch):
 
 def test_a_restored_state_goes_on_to_the_bit(reference, watch, tmp_path):
     watch.update(calm(5, 333))
-    other = ah.Monitor(bent, reference, radius=0.3)
+    other = ah.Monitor(bent, reference, radius=0.3, watch="gamma")
     other.restore(watch.state())
     loaded = ah.Monitor.load(watch.save(tmp_path / "monitor.npz"), bent)
     points = calm(6, 300, shift=0.2)
@@ -146,7 +146,7 @@ def test_classifiers_are_watched_by_what_they_decide(reference):
 
 
 def test_a_linear_model_is_never_alarmed_by_gamma_whatever_comes(reference):
-    watch = ah.Monitor(lambda x: x @ np.array([2.0, -1.0]) + 3, reference)
+    watch = ah.Monitor(lambda x: x @ np.array([2.0, -1.0]) + 3, reference, watch="gamma")
     assert not watch.update(1e6 * calm(9, 3000) + 5).alarm
 
 
@@ -158,7 +158,9 @@ def test_a_segment_speaks_for_itself():
         return bent(table[["a", "b"]].to_numpy())
 
     names = np.where(np.arange(3000) % 10 == 0, "small", "large")
-    watch = ah.Monitor(model, frame(calm(0, 3000), names), radius=0.3, segment="shop")
+    watch = ah.Monitor(
+        model, frame(calm(0, 3000), names), radius=0.3, segment="shop", watch="gamma"
+    )
     assert watch.segments == ("large", "small")
     points, names = calm(1, 9000), np.tile(names, 3)
     points[names == "small", 0] += 2.0
@@ -188,7 +190,9 @@ def test_rows_that_cannot_be_scored_are_counted(watch):
 
 
 def test_a_fraction_of_the_traffic_is_the_same_in_any_batch(reference):
-    parts, whole = (ah.Monitor(bent, reference, radius=0.3, score=0.3) for _ in range(2))
+    parts, whole = (
+        ah.Monitor(bent, reference, radius=0.3, score=0.3, watch="gamma") for _ in range(2)
+    )
     points = calm(1, 1000)
     for start in range(0, 1000, 130):
         parts.update(points[start : start + 130])
@@ -283,7 +287,7 @@ def test_columns_that_may_not_move_stay(reference, tmp_path):
         asked.append(set(rows["code"]))
         return rows["a"].to_numpy() ** 2
 
-    watch = ah.Monitor(model, table, moving=["a", "b"])
+    watch = ah.Monitor(model, table, moving=["a", "b"], watch="gamma")
     assert watch.scorer.columns == ("a", "b")
     before = watch.measure(table[:5])
     again = ah.Monitor.load(watch.save(tmp_path / "monitor.npz"), model)

@@ -44,8 +44,11 @@ def replay_command(
     out: Annotated[Path | None, typer.Option(help="Write the report here, as HTML.")] = None,
     watch: Annotated[
         list[str],
-        typer.Option(help="gamma, flip, confidence, margin or 'gamma data'; as often as wanted."),
-    ] = ["gamma"],  # noqa: B006 (typer copies it)
+        typer.Option(
+            help="inputs, prediction, confidence, margin, gamma, flip or 'gamma data'; as often "
+            "as wanted. auto: gamma, inputs, prediction and confidence."
+        ),
+    ] = ["auto"],  # noqa: B006 (typer copies it)
     time: Annotated[str | None, typer.Option(help="A column that says when.")] = None,
     block: Annotated[str, typer.Option(help='Scores to average before a bet, or "auto".')] = "auto",
     restart: Annotated[bool, typer.Option(help="Start anew after each alarm.")] = True,
@@ -76,7 +79,7 @@ def replay_command(
     monitor = ah.Monitor(
         model.load(),
         chosen(quiet, watched.columns, dropped, quiet_file, split(dropped) or []),
-        watch=watch,
+        watch="auto" if watch == ["auto"] else watch,
         block="auto" if block == "auto" else int(block),
         **watched.arguments(),
     )

@@ -38,8 +38,12 @@ def serve_command(
     name: Annotated[str | None, typer.Option(help="The model's name in metrics.")] = None,
     version: Annotated[str, typer.Option(help="The model's version; a new one starts anew.")] = "1",
     watch: Annotated[
-        str, typer.Option(help="gamma, flip, confidence, margin, gamma data; commas.")
-    ] = "gamma",
+        str,
+        typer.Option(
+            help="inputs, prediction, confidence, margin, gamma, flip, gamma data; commas. "
+            "auto: gamma, inputs, prediction and confidence."
+        ),
+    ] = "auto",
     upstream: Annotated[str | None, typer.Option(help="Stand before this v2 server.")] = None,
     upstream_model: Annotated[
         str | None, typer.Option(help="The watched model's name there, if it is not --name.")
@@ -75,7 +79,7 @@ def serve_command(
     points = points_data(watched.reference, watched.columns, watched.drop)
     with closing(service.Store(store)) as storage:
         tell(f"measuring {len(points):,} reference points …")
-        monitor = ah.Monitor(loaded, points, watch=split(watch) or "gamma", **watched.arguments())
+        monitor = ah.Monitor(loaded, points, watch=_watch(watch), **watched.arguments())
         served = service.StoredMonitor(
             monitor, points, storage, name or loaded.name, version, fresh
         )
@@ -83,6 +87,12 @@ def serve_command(
         tell(f"watching {served.name}: the page is http://{host}:{port}/ (Ctrl-C stops it)")
         tell(f"points go to POST http://{host}:{port}/v1/observe")
         service.run(service.Service(served, settings))
+
+
+def _watch(text: str) -> str | list[str]:
+    """What is watched: "auto", or a list."""
+    names = split(text) or ["auto"]
+    return "auto" if names == ["auto"] else names
 
 
 def export_command(

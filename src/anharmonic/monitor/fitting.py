@@ -126,7 +126,10 @@ def fitted_channels(
         raise PointsError("; ".join(reasons))
     for words in reasons:
         warnings.warn(words, stacklevel=3)
-    return channels, fitted
+    # In the order of what is watched, segments behind all traffic.
+    order = {name: place for place, name in enumerate(reference)}
+    names = sorted(channels, key=lambda name: order[name[0]])
+    return {name: channels[name] for name in names}, fitted
 
 
 def _parts(

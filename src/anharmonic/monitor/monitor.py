@@ -85,7 +85,7 @@ class Monitor(EvidenceTracker):
         random steps change the decision), "gamma data" (how far an answer is from the weighted
         mean of the reference's: one query, and any columns), a function from points to numbers,
         several of these, or a mapping of names to them. Each has evidence of its own. "auto" is
-        inputs, prediction, gamma and, where the model has classes, confidence.
+        gamma, inputs, prediction and, where the model has classes, confidence.
     score
         How much is scored: a fraction, "5000 queries per second", "20% of the time".
     confidence
@@ -114,8 +114,10 @@ class Monitor(EvidenceTracker):
     False
     >>> watch.update(random.normal(size=(500, 2))).alarm
     True
-    >>> print(watch.alarms[0])  # doctest: +ELLIPSIS
-    inputs changed: seen at row 20..., since about ...: 0 rose (mean ...
+    >>> sorted({alarm.watched for alarm in watch.alarms})
+    ['gamma', 'inputs', 'prediction']
+    >>> print(next(alarm for alarm in watch.alarms if alarm.watched == "inputs").carriers[0])
+    0 rose by about 0.73 sd
 
     References
     ----------

@@ -308,13 +308,17 @@ def only_asks_rows(watch: Mapping[str, Watched]) -> bool:
 
 
 def usual_watch(model: Model, ranks: bool) -> dict[str, Watched]:
-    """What is watched if nobody says: inputs, what the model makes of them, and how it bends.
+    """What is watched if nobody says: how the model bends, its inputs, what it makes of them.
 
     Inputs and predictions are read by ranks alone.
     """
     classes = model.kind in ("probability", "logit")
-    names = [INPUTS, PREDICTION] if ranks else []
-    return {name: name for name in (*names, *(["confidence"] if classes else []), "gamma")}
+    names = [
+        "gamma",
+        *([INPUTS, PREDICTION] if ranks else []),
+        *(["confidence"] if classes else []),
+    ]
+    return {name: name for name in names}
 
 
 def chosen_watch(watch: Watch) -> dict[str, Watched]:

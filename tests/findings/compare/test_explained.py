@@ -150,7 +150,7 @@ def test_notebooks_show_tables():
     sweep = ah.sweep({"<b>": wave}, POINTS, [0.1, 0.3])
     assert "<b>" not in sweep._repr_html_()
     assert "Recommended radius" in sweep._repr_html_()
-    monitor = ah.Monitor(wave, POINTS, radius=0.3)
+    monitor = ah.Monitor(wave, POINTS, radius=0.3, watch="gamma")
     observed = monitor.update(POINTS[:20])
     assert "watched" in monitor._repr_html_()
     assert "20 of 20 points" in monitor._repr_html_()

@@ -135,9 +135,9 @@ def test_a_segment_that_can_promise_nothing_is_left_out_with_a_word():
     wave = np.where(np.arange(4000) // 500 % 2, 1.8, 1 / 1.8)
     scores = random.exponential(size=4000) * np.where(names == "left", wave, 1 / wave)
     with pytest.warns(UserWarning, match="is not watched by itself"):
-        channels = fitted_channels({"it": scores}, names, 1e5, 0.9, "auto", "evidence", 0)
+        channels, _ = fitted_channels({"it": scores}, names, 1e5, 0.9, "auto", "evidence", 0)
     assert list(channels) == [("it", None)]
-    channels = fitted_channels({"it": scores}, names, 1e5, 0.9, "auto", "evidence", 0, False)
+    channels, _ = fitted_channels({"it": scores}, names, 1e5, 0.9, "auto", "evidence", 0, False)
     assert list(channels) == [("it", None), ("it", "left"), ("it", "right")]
     assert "promised" in channels["it", "left"].unpromised
 
@@ -167,7 +167,14 @@ def test_what_was_written_before_blocks_were_checked_still_opens(tmp_path, monke
     points = slow(random, 1500)
 
     def made(block):
-        return ah.Monitor(level, points, watch={"level": level}, block=block, promise=False)
+        return ah.Monitor(
+            level,
+            points,
+            watch={"level": level},
+            block=block,
+            promise=False,
+            detector="evidence",
+        )
 
     monkeypatch.setattr(packing, "FORMAT", 1)
     monkeypatch.setattr(storing, "FORMAT", 1)

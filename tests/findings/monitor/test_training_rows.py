@@ -31,7 +31,7 @@ def forest():
 @pytest.mark.finding("newcomer B1")
 def test_training_rows_are_told_at_once_and_with_each_alarm(forest, tmp_path):
     with pytest.warns(UserWarning, match="looks like training data"):
-        watch = ah.Monitor(forest, TRAINED)
+        watch = ah.Monitor(forest, TRAINED, watch="gamma")
     again = ah.Monitor.load(watch.save(tmp_path / "watch.npz"), forest)
     for each in (watch, again):
         (alarm,) = each.update(TRAFFIC).alarms
