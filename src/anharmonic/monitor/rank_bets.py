@@ -100,6 +100,10 @@ class RankBets:
         breakers = uniforms(draw, np.array([0]), self.streams, RowStream.TIES)[:, 0].T
         cells = np.empty(units.shape, dtype=np.int64)
         for stream, (levels, keys) in enumerate(self._keys):
+            if not len(levels):
+                # A reference with nothing to say has one gap.
+                cells[stream] = 0
+                continue
             place = np.searchsorted(levels, units[stream])
             tied = levels[np.minimum(place, len(levels) - 1)] == units[stream]
             # Between two levels, or somewhere among the edges of one.
