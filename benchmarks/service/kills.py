@@ -5,6 +5,7 @@ The client behaves as clients should: what was not acknowledged is sent again wi
 
 from __future__ import annotations
 
+import json
 import random
 import threading
 from pathlib import Path
@@ -55,7 +56,11 @@ def _checked(address: str, folder: Path, acknowledged: set[str], kills: int) -> 
     gaps = [row.sequence for row in rows] != list(range(1, len(rows) + 1))
     model = ah.as_model(str(folder / "model.joblib"), trust=True)
     monitor = ah.Monitor(model, np.load(folder / "reference.npy"))
-    monitor.observed(None, {"gamma": np.array([row.score for row in rows])})
+    points = np.array([json.loads(row.point) for row in rows])
+    first, *others = monitor.watch
+    scores = {name: [json.loads(row.others)[name] for row in rows] for name in others}
+    scores[first] = [row.score for row in rows]
+    monitor.observed(points, {name: np.array(scores[name]) for name in monitor.watch})
     exact = kept.state is not None and kept.state[MARK:] == monitor.state()
     good = bool(acknowledged) and not lost and not twice and not gaps and exact
     print(

@@ -129,5 +129,6 @@ def test_the_demo_raises_an_alarm_within_a_minute(
             assert time.monotonic() < deadline
             time.sleep(0.1)
     assert all(CALM < each["sequence"] < 40 * RATE for each in alarms)
-    assert {each["segment"] for each in alarms} == {None, "south"}
-    assert all(each["direction"] == "up" for each in alarms)
+    # All traffic, or the segment that changes; never the other.
+    assert {each["segment"] for each in alarms} <= {None, "south"}
+    assert {each["watched"] for each in alarms} <= {"gamma", "inputs", "prediction", "confidence"}
