@@ -19,6 +19,7 @@ from anharmonic.serve.http.responses import PROBLEMS, Json, problem_response
 from anharmonic.serve.http.security import Guard
 from anharmonic.serve.monitor.dashboard import add_dashboard
 from anharmonic.serve.monitor.ingest import ARROW, Ingest
+from anharmonic.serve.monitor.label_payloads import LABELS_SCHEMA
 from anharmonic.serve.monitor.metrics import Metrics
 from anharmonic.serve.monitor.payloads import Observe, Observed
 from anharmonic.serve.monitor.pipeline import Pipeline
@@ -48,6 +49,9 @@ BODY = {
     }
 }
 EMPTY = {"requestBody": {"content": {"application/json": {"schema": {"type": "object"}}}}}
+LABELS = {
+    "requestBody": {"required": True, "content": {"application/json": {"schema": LABELS_SCHEMA}}}
+}
 ANY = {"requestBody": {"required": True, "content": {"application/json": {"schema": {}}}}}
 
 
@@ -80,12 +84,14 @@ class Service:
         ingest, settings = self.ingest, self.settings
         # Points come in by two routes. POST to the paths in `direct` is answered by the ASGI layer
         # (`Application`), with no framework in between: at full load FastAPI's routing and
-        # validation would cost more than all the rest. The FastAPI routes of /v1/observe and
-        # /v1/events in `_add_intake` therefore never run: they stand for the OpenAPI document.
-        # Only /v2/models/…/infer, whose path has parameters, is taken in by FastAPI itself.
+        # validation would cost more than all the rest. The FastAPI routes of /v1/observe,
+        # /v1/events and /v1/labels in `_add_intake` therefore never run: they stand for the
+        # OpenAPI document. Only /v2/models/…/infer, whose path has parameters, is taken in by
+        # FastAPI itself.
         direct: dict[str, BodyHandler] = {
             "/v1/observe": ingest.observe,
             "/v1/events": ingest.cloudevent,
+            "/v1/labels": ingest.labels,
             "/": ingest.cloudevent,
         }
         return Application(
@@ -142,7 +148,7 @@ class Service:
         return problem_response(problem)
 
     def _add_intake(self, app: FastAPI) -> None:
-        # The first two stand for the OpenAPI document: see `_application`.
+        # The first three stand for the OpenAPI document: see `_application`.
         documented: dict[str, Any] = {"response_model": Observed, "responses": PROBLEMS}
         post: Callable[..., Any] = app.post
         post("/v1/observe", **documented, openapi_extra=BODY, name="Observe points")(
@@ -150,6 +156,9 @@ class Service:
         )
         post("/v1/events", **documented, openapi_extra=ANY, name="Take CloudEvents")(
             _from_request(self.ingest.cloudevent)
+        )
+        post("/v1/labels", responses=PROBLEMS, openapi_extra=LABELS, name="Take labels")(
+            _from_request(self.ingest.labels)
         )
 
         @app.post("/v1/reset", responses=PROBLEMS, openapi_extra=EMPTY)
@@ -189,11 +198,12 @@ class Service:
 
         @app.get("/v1/points/{id:path}", responses={**PROBLEMS, 404: {"description": "Nobody."}})
         def point(id: Name) -> dict[str, object]:
-            """One event: its point with the columns' names, its score, when it came."""
+            """One event: its point with the columns' names, its score, its label if it has come."""
             event = queries.point(id)
             if event is None:
                 raise BadRequest(f"no event {id[:80]!r} is kept", status=404, kind="absent")
-            return {**event, "point": self.stored_monitor.row_schema.named(event["point"])}
+            point = self.stored_monitor.row_schema.named(event["point"])
+            return {**event, "point": point, "label": queries.label(id)}
 
         @app.get("/v1/status", response_model=dict[str, object], responses=PROBLEMS)
         async def status() -> Status:

@@ -8,11 +8,13 @@ from typing import Any, TypedDict
 
 from sqlalchemy import ColumnElement, Select, cast, desc, func, select, types
 
-from anharmonic.serve.monitor.records import Cell
-from anharmonic.serve.monitor.schema import alarms, events
+from anharmonic.serve.monitor.records import Cell, LabelValue
+from anharmonic.serve.monitor.schema import alarms, events, labels
 from anharmonic.serve.monitor.store import Store
 
-__all__ = ["AlarmRow", "EventRow", "HistoryRow", "Queries", "ScoreRow", "SegmentRow"]
+HEAVY = ("point", "others", "metadata", "evidences")
+"""Columns of an event that a list of scores does not have."""
+__all__ = ["AlarmRow", "EventRow", "HistoryRow", "LabelRow", "Queries", "ScoreRow", "SegmentRow"]
 
 
 class AlarmRow(TypedDict):
@@ -50,6 +52,15 @@ class EventRow(ScoreRow):
 
     point: list[Cell]
     others: dict[str, float | None] | None
+    metadata: dict[str, float | str] | None
+
+
+class LabelRow(TypedDict):
+    """What turned out to be true of an event, when, and when that was heard."""
+
+    value: LabelValue
+    time: float | None
+    received: float
 
 
 class Summary(TypedDict):
@@ -97,7 +108,7 @@ class Queries:
 
     def scores(self, after: int, limit: int, segment: str | None = None) -> list[ScoreRow]:
         """Events in order, from the one after `after`, without their points."""
-        columns = [column for column in events.c if column.name not in ("point", "others")]
+        columns = [column for column in events.c if column.name not in HEAVY]
         query = select(*columns).where(self._own_events, events.c.sequence > after)
         if segment is not None:
             query = query.where(events.c.segment == segment)
@@ -107,6 +118,16 @@ class Queries:
         """One event with the point it observed."""
         rows = self._rows(select(events).where(self._own_events, events.c.id == id))
         return _with_parsed_json(rows[0]) if rows else None
+
+    def label(self, id: str) -> LabelRow | None:
+        """The label of one event, where it has come."""
+        query = select(labels.c.label, labels.c.time, labels.c.received).where(
+            labels.c.monitor == self.monitor, labels.c.id == id
+        )
+        for row in self._rows(query):
+            value: LabelValue = json.loads(row["label"])
+            return {"value": value, "time": row["time"], "received": row["received"]}
+        return None
 
     def worst(
         self, count: int, after: int, watched: str | None = None, smallest: bool = False
@@ -197,10 +218,7 @@ class Queries:
 
 
 def _with_parsed_json(row: dict[str, Any]) -> EventRow:
-    others = row.pop("others", None)
-    event = {
-        **row,
-        "point": json.loads(row["point"]),
-        "others": None if others is None else json.loads(others),
-    }
+    row.pop("evidences", None)
+    parsed = {name: row.get(name) and json.loads(row[name]) for name in ("others", "metadata")}
+    event = {**row, "point": json.loads(row["point"]), **parsed}
     return typing.cast(EventRow, event)

@@ -45,6 +45,7 @@ class Status(TypedDict):
     threshold: float
     promise: str
     waiting: int
+    labels_waiting: int
     lag_seconds: float
     points_per_second: float
     model_answers: bool
@@ -139,6 +140,7 @@ class Snapshots:
             "threshold": float(monitor.threshold),
             "promise": str(monitor.promise),
             "waiting": pipeline.points,
+            "labels_waiting": stored.waiting_labels,
             "lag_seconds": round(pipeline.lag, 4),
             "points_per_second": round(self.rate(), 1),
             "model_answers": pipeline.health.model_answers,
