@@ -100,9 +100,10 @@ def read_curves(
         for row in steps:
             row["x"] = row["sequence"] if axis == "number" else row["received"]
         _make_monotone(steps)
-        return reader.curves(axis, _without_partial(steps), _without_partial(steps), 0)
+        return reader.curves(axis, _without_partial(steps), steps, 0)
     first, last = _time_range(queries, own, low, high)
-    seconds = max((last - first) / count, 1e-6)
+    # A little more than the range, so that its end is in the last bucket and not after it.
+    seconds = max(1.0001 * (last - first) / count, 1e-6)
     within = (*own, events.c.time >= first, events.c.time <= last)
     buckets = reader.read(
         within, reader.whole((events.c.time - first) / seconds), evidence=False, scores=True

@@ -97,6 +97,10 @@ class Queries:
         self._own_alarms = alarms.c.monitor == monitor
 
     def rows(self, query: Select[Any]) -> list[Any]:
+        """Rows of any other query about this monitor, as dictionaries."""
+        return self._rows(query)
+
+    def _rows(self, query: Select[Any]) -> list[Any]:
         """Rows as dictionaries; the caller's result type says which columns they have."""
         with self.store.reading() as connection:
             return [dict(row) for row in connection.execute(query).mappings()]
@@ -105,19 +109,19 @@ class Queries:
         """Newest first; `before` an event's number, for the next page."""
         query = select(alarms).where(self._own_alarms)
         query = query.order_by(desc(alarms.c.sequence), alarms.c.id).limit(limit)
-        rows = self.rows(query if before is None else query.where(alarms.c.sequence < before))
+        rows = self._rows(query if before is None else query.where(alarms.c.sequence < before))
         return [_with_details(row) for row in rows]
 
     def alarm(self, id: str) -> AlarmRow | None:
         """One alarm of this monitor."""
-        rows = self.rows(select(alarms).where(self._own_alarms, alarms.c.id == id))
+        rows = self._rows(select(alarms).where(self._own_alarms, alarms.c.id == id))
         return _with_details(rows[0]) if rows else None
 
     def standing(self, limit: int) -> list[AlarmRow]:
         """Alarms that nobody has cleared, the first raised first."""
         query = select(alarms).where(self._own_alarms, alarms.c.cleared.is_(None))
         query = query.order_by(alarms.c.sequence, alarms.c.id).limit(limit)
-        return [_with_details(row) for row in self.rows(query)]
+        return [_with_details(row) for row in self._rows(query)]
 
     def scores(self, after: int, limit: int, segment: str | None = None) -> list[ScoreRow]:
         """Events in order, from the one after `after`, without their points."""
@@ -125,11 +129,11 @@ class Queries:
         query = select(*columns).where(self._own_events, events.c.sequence > after)
         if segment is not None:
             query = query.where(events.c.segment == segment)
-        return self.rows(query.order_by(events.c.sequence).limit(limit))
+        return self._rows(query.order_by(events.c.sequence).limit(limit))
 
     def point(self, id: str) -> EventRow | None:
         """One event with the point it observed."""
-        rows = self.rows(select(events).where(self._own_events, events.c.id == id))
+        rows = self._rows(select(events).where(self._own_events, events.c.id == id))
         return _with_parsed_json(rows[0]) if rows else None
 
     def label(self, id: str) -> LabelRow | None:
@@ -137,7 +141,7 @@ class Queries:
         query = select(labels.c.label, labels.c.time, labels.c.received).where(
             labels.c.monitor == self.monitor, labels.c.id == id
         )
-        for row in self.rows(query):
+        for row in self._rows(query):
             value: LabelValue = json.loads(row["label"])
             return {"value": value, "time": row["time"], "received": row["received"]}
         return None
@@ -145,7 +149,7 @@ class Queries:
     def labels(self, ids: Sequence[str]) -> dict[str, LabelValue]:
         """Labels by id, of those events that have one."""
         own = (labels.c.monitor == self.monitor, labels.c.id.in_(ids))
-        rows = self.rows(select(labels.c.id, labels.c.label).where(*own))
+        rows = self._rows(select(labels.c.id, labels.c.label).where(*own))
         return {row["id"]: json.loads(row["label"]) for row in rows}
 
     def worst(
@@ -171,7 +175,7 @@ class Queries:
         if far_from is not None:
             order = desc(func.abs(value - far_from))
         query = select(events, value.label("value")).where(*where).order_by(order).limit(count)
-        return [_with_parsed_json(row) for row in self.rows(query)]
+        return [_with_parsed_json(row) for row in self._rows(query)]
 
     def newest(self, count: int, last: int, segment: str | None = None) -> list[EventRow]:
         """The latest events up to number `last`, newest first."""
@@ -180,7 +184,7 @@ class Queries:
             where.append(events.c.segment == segment)
         query = select(events, null().label("value")).where(*where)
         query = query.order_by(desc(events.c.sequence)).limit(count)
-        return [_with_parsed_json(row) for row in self.rows(query)]
+        return [_with_parsed_json(row) for row in self._rows(query)]
 
     def _stretch(self, after: int, last: int | None) -> list[ColumnElement[bool]]:
         where = [self._own_events, events.c.sequence > after]
@@ -205,7 +209,7 @@ class Queries:
             .order_by(desc(count))
             .limit(limit)
         )
-        return self.rows(query)
+        return self._rows(query)
 
     def value(self, watched: str | None) -> ColumnElement[Any]:
         """The first thing watched has a column; all others are in one column of JSON."""
@@ -229,12 +233,12 @@ class Queries:
             .scalar_subquery()
             .label("high"),
         )
-        row = self.rows(query)[0]
+        row = self._rows(query)[0]
         return int(row["low"] or 0), int(row["high"] or 0)
 
     def undelivered(self, attempts: int) -> list[AlarmRow]:
         """Alarms that the webhook has not taken and that may be tried again, oldest first."""
-        rows = self.rows(
+        rows = self._rows(
             select(alarms)
             .where(self._own_alarms, alarms.c.delivered.is_(None), alarms.c.attempts < attempts)
             .order_by(alarms.c.sequence)

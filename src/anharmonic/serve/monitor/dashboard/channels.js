@@ -5,10 +5,10 @@ import { clock, made, short } from "/assets/elements.js";
 const AXIS = { number: "by event number", time: "by event time", received: "by arrival" };
 
 // Where means of as many reference points would lie (95%).
-export function band(scored, reference) {
+export function band(scored, reference, least) {
   if (!reference || !scored) return {};
   const width = 1.96 * reference.deviation / Math.sqrt(scored);
-  return { low: reference.mean - width, high: reference.mean + width };
+  return { low: Math.max(least, reference.mean - width), high: reference.mean + width };
 }
 
 // Where an event is on the axis: at the first step that has it.
@@ -49,14 +49,18 @@ export class Card {
     const scored = channel.means.some((value) => value !== null);
     this.scores.host.hidden = !scored && steps.length > 1;
     const own = marks.filter((mark) => mark.watched === channel.watched).map((mark) => place(steps, mark.sequence));
+    const xs = [...buckets, ...steps].map((row) => row.x);
+    const span = xs.length ? [Math.min(...xs), Math.max(...xs)] : null;
+    // What is never negative has no band below zero.
+    const least = channel.smallest.some((value) => value < 0) || channel.reference?.mean < 0 ? -Infinity : 0;
     this.scores.show(
       buckets.map((bucket, index) => ({
         ...bucket, y: channel.means[index], largest: channel.largest[index], smallest: channel.smallest[index],
-        ...band(bucket.scored, channel.reference),
+        ...band(bucket.scored, channel.reference, least),
       })),
-      { marks: own, time },
+      { marks: own, time, span },
     );
-    this.evidence.show(steps.map((step, index) => ({ ...step, y: channel.evidence[index] })), { line: threshold, marks: own, time, zero: true });
+    this.evidence.show(steps.map((step, index) => ({ ...step, y: channel.evidence[index] })), { line: threshold, marks: own, time, span, zero: true });
   }
 }
 

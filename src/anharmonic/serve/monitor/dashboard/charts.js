@@ -53,9 +53,10 @@ export class Chart {
   }
 
   // rows: {x, y, low?, high?, known?}; line: a level or null; marks: places on the axis;
-  // time: whether that is in seconds; zero: whether the chart must reach down to 0.
-  show(rows, { line = null, marks = [], time = false, zero = false, waiting = "Waiting for points …" } = {}) {
-    Object.assign(this, { rows: rows.filter((row) => row.y !== null && row.y !== undefined), line, marks, time, zero, waiting });
+  // time: whether that is in seconds; zero: whether the chart must reach down to 0; span: the
+  // ends of the axis, where another chart has the same one.
+  show(rows, { line = null, marks = [], time = false, zero = false, span = null, waiting = "Waiting for points …" } = {}) {
+    Object.assign(this, { rows: rows.filter((row) => row.y !== null && row.y !== undefined), line, marks, time, zero, span, waiting });
     if (this.place !== null) this.place = this.rows.length ? Math.min(this.place, this.rows.length - 1) : null;
     this.draw();
   }
@@ -86,8 +87,11 @@ export class Chart {
   }
 
   scales(width, height) {
-    const xs = this.rows.map((row) => row.x);
-    const ys = this.rows.flatMap((row) => [row.y, row.high ?? row.y, row.low ?? row.y]);
+    const xs = this.span ?? this.rows.map((row) => row.x);
+    // The wide bands of buckets with few points, such as those of late events, do not set the scale.
+    const counts = this.rows.map((row) => row.scored ?? 1).sort((left, right) => left - right);
+    const enough = 0.25 * counts[Math.floor(counts.length / 2)];
+    const ys = this.rows.flatMap((row) => ((row.scored ?? 1) < enough ? [row.y] : [row.y, row.high ?? row.y, row.low ?? row.y]));
     const low = Math.min(...xs), span = Math.max(...xs) - low || 1;
     let bottom = Math.min(...ys), top = Math.max(...ys, this.line === null ? -Infinity : this.line * 1.08);
     // Values far from zero are shown from near; all others from zero.
@@ -97,7 +101,7 @@ export class Chart {
     top = near ? top + room : top > 0 ? top * 1.06 : top < 0 ? 0 : 1;
     if (!(top > bottom)) top = bottom + 1;
     this.across = (x) => LEFT + ((x - low) / span) * (width - LEFT - RIGHT);
-    this.up = (y) => height - BOTTOM - ((Math.max(y, bottom) - bottom) / (top - bottom)) * (height - TOP - BOTTOM);
+    this.up = (y) => height - BOTTOM - ((Math.min(Math.max(y, bottom), top) - bottom) / (top - bottom)) * (height - TOP - BOTTOM);
     return { low, high: low + span, bottom, top };
   }
 
@@ -116,7 +120,7 @@ export class Chart {
       element("line", { class: "grid", x1: LEFT, x2: width - RIGHT, y1: this.up(y), y2: this.up(y) }, svg);
       element("text", { x: LEFT - 8, y: this.up(y) + 4, "text-anchor": "end" }, svg).textContent = short(Number(y.toPrecision(10)));
     }
-    const count = Math.max(2, Math.floor((width - LEFT) / (this.time ? 110 : 90)));
+    const count = Math.max(2, Math.floor((width - LEFT) / (this.time ? 85 : 90)));
     const places = this.time ? timeTicks(low, high, count) : ticks(low, high, count).map((x) => ({ x, text: short(x) }));
     for (const { x, text } of places) {
       const at = this.across(x), anchor = at > width - 45 ? "end" : at < LEFT + 30 ? "start" : "middle";
