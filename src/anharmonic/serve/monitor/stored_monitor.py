@@ -10,6 +10,7 @@ import time
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -284,9 +285,11 @@ class StoredMonitor:
         reasons = [self._allowance.reason] * len(events)
         for row in np.flatnonzero(np.isnan(first)).tolist():
             reasons[row] = MISSING if self._lacks_number(events[row]) else reasons[row]
-        facts: dict[str, object] = {"ids": [event.id for event in events]}
-        facts["times"] = [event.time for event in events]
-        optional = {name: facts[name] for name in self._takes}
+        optional: dict[str, Any] = {}
+        if "ids" in self._takes:
+            optional["ids"] = [event.id for event in events]
+        if "times" in self._takes:
+            optional["times"] = [event.time for event in events]
         observation = self.monitor.observed(
             points, scores, segments=segments, reasons=reasons, **optional
         )
