@@ -99,3 +99,36 @@ class StandIn:
 
     def restore(self, state: bytes) -> None:
         self.seen, self.scored, self.total = json.loads(state)
+
+
+class Labelled(StandIn):
+    """The same with labels: they are added up, and the state holds their sum and how many."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.labels = [0.0, 0.0]
+        self.ids: list[str] = []
+
+    def observed(
+        self,
+        points: Any,
+        scores: dict[str, Any],
+        segments: Any = None,
+        reasons: Any = None,
+        ids: Any = None,
+    ) -> Any:
+        self.ids += ids
+        return super().observed(points, scores, segments, reasons)
+
+    def add_labels(self, ids: list[str], labels: list[Any]) -> None:
+        assert set(ids) <= set(self.ids)
+        if "refused" in labels:
+            raise ValueError("a label the monitor cannot take")
+        self.labels = [self.labels[0] + sum(labels), self.labels[1] + len(labels)]
+
+    def state(self) -> bytes:
+        return json.dumps([json.loads(super().state()), self.labels]).encode()
+
+    def restore(self, state: bytes) -> None:
+        counts, self.labels = json.loads(state)
+        super().restore(json.dumps(counts).encode())

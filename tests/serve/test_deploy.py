@@ -14,6 +14,7 @@ import yaml
 
 from anharmonic.cli import COMMANDS
 from anharmonic.cli.serve import INGEST, READ
+from tests.serve.full import Full
 from tests.serve.running import running
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
@@ -29,7 +30,7 @@ def panels() -> list[dict[str, Any]]:
 
 
 def test_rules_and_panels_name_metrics_that_are_there(tmp_path: Path) -> None:
-    with running(str(tmp_path / "m.db")) as here:
+    with running(str(tmp_path / "m.db"), Full()) as here:
         here.observe([[200.0, 0, 0], [1.0, 0, 0]], ids=["a", "a"])
         here.observe([[1.0, 0, 0]], ids=["a"])
         page = here.http.get("/metrics").text
@@ -44,7 +45,7 @@ def test_rules_and_panels_name_metrics_that_are_there(tmp_path: Path) -> None:
     for name in ("model_calls_total", "compute_seconds_bucket", "skipped_total"):
         assert f"gamma_{name}" in there
     labels = set(re.findall(r'(\w+)="', page))
-    assert labels <= {"model", "version", "segment", "reason", "le"}
+    assert labels <= {"model", "version", "segment", "reason", "le", "watched", "metric"}
 
 
 def test_every_rule_says_what_and_how_bad() -> None:

@@ -11,6 +11,7 @@ from sqlalchemy import text
 from anharmonic.errors import InputError
 from anharmonic.serve.http.problems import StoreUnavailable, WriteConflict
 from anharmonic.serve.monitor.export import export
+from anharmonic.serve.monitor.history import read_curves
 from anharmonic.serve.monitor.queries import Queries
 from anharmonic.serve.monitor.records import Batch, Event, StoredAlarm
 from anharmonic.serve.monitor.retention import Retention, stored_bytes
@@ -84,7 +85,7 @@ def test_questions_are_bounded_and_in_order(address: str, opened: Opened) -> Non
     assert [row["sequence"] for row in reading.scores(10, 3)] == [11, 12, 13]
     assert {row["segment"] for row in reading.scores(0, 10, "a")} == {"a"}
     assert [row["id"] for row in reading.worst(2, 0)] == ["e99", "e98"]
-    history = reading.history(100, 0, 10)
+    history = read_curves(reading, ["gamma"], ["gamma"], (1, 100), 10, alone=True)["steps"]
     assert len(history) <= 11
     assert sum(row["points"] for row in history) == 100
     assert sorted(row["sequence"] for row in history) == [row["sequence"] for row in history]

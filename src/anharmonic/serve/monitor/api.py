@@ -4,40 +4,48 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import FastAPI, Path, Query, Request
+from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 
 from anharmonic.serve.http.asgi import Application, BodyHandler
 from anharmonic.serve.http.problems import BadRequest, ServiceError
 from anharmonic.serve.http.responses import PROBLEMS, Json, problem_response
 from anharmonic.serve.http.security import Guard
-from anharmonic.serve.monitor.dashboard import add_dashboard
+from anharmonic.serve.monitor.acknowledging import (
+    ACKNOWLEDGEMENT_SCHEMA,
+    parse_acknowledgement,
+    write_acknowledgement,
+)
+from anharmonic.serve.monitor.dashboard import Pages, add_dashboard
+from anharmonic.serve.monitor.diagnostics import Diagnostics
 from anharmonic.serve.monitor.ingest import ARROW, Ingest
+from anharmonic.serve.monitor.label_payloads import LABELS_SCHEMA
 from anharmonic.serve.monitor.metrics import Metrics
 from anharmonic.serve.monitor.payloads import Observe, Observed
 from anharmonic.serve.monitor.pipeline import Pipeline
 from anharmonic.serve.monitor.proxy import Proxy
+from anharmonic.serve.monitor.reading import AlarmId, add_reading
 from anharmonic.serve.monitor.settings import Settings
-from anharmonic.serve.monitor.snapshots import Snapshots, Status
+from anharmonic.serve.monitor.snapshots import Snapshots
 from anharmonic.serve.monitor.stored_monitor import StoredMonitor
 from anharmonic.serve.monitor.webhook import Webhook
 
 __all__ = ["Service"]
 
 LOG = logging.getLogger("anharmonic.serve.monitor")
-MOST = 2**62
-Limit = Annotated[int, Query(ge=1, le=1000, description="At most this many.")]
-Number = Annotated[int, Query(ge=0, le=MOST, description="An event's number.")]
-Name = Annotated[str, Path(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
-SegmentName = Annotated[
-    str | None, Query(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")
-]
+ACKNOWLEDGEMENT = {
+    "requestBody": {
+        "required": True,
+        "content": {"application/json": {"schema": ACKNOWLEDGEMENT_SCHEMA}},
+    }
+}
 BODY = {
     "requestBody": {
         "required": True,
@@ -48,6 +56,9 @@ BODY = {
     }
 }
 EMPTY = {"requestBody": {"content": {"application/json": {"schema": {"type": "object"}}}}}
+LABELS = {
+    "requestBody": {"required": True, "content": {"application/json": {"schema": LABELS_SCHEMA}}}
+}
 ANY = {"requestBody": {"required": True, "content": {"application/json": {"schema": {}}}}}
 
 
@@ -68,6 +79,7 @@ class Service:
         self.pipeline = Pipeline(stored_monitor, self.metrics, settings.limits, settings.retention)
         self.pipeline.listen(self.metrics.record_outcome)
         self.snapshots = Snapshots(self.pipeline)
+        self.diagnostics = Diagnostics(self.pipeline)
         self.ingest = Ingest(self.pipeline)
         self.webhook = Webhook(stored_monitor, self.metrics, settings)
         self.pipeline.listen(self.webhook.notice)
@@ -80,12 +92,14 @@ class Service:
         ingest, settings = self.ingest, self.settings
         # Points come in by two routes. POST to the paths in `direct` is answered by the ASGI layer
         # (`Application`), with no framework in between: at full load FastAPI's routing and
-        # validation would cost more than all the rest. The FastAPI routes of /v1/observe and
-        # /v1/events in `_add_intake` therefore never run: they stand for the OpenAPI document.
-        # Only /v2/models/…/infer, whose path has parameters, is taken in by FastAPI itself.
+        # validation would cost more than all the rest. The FastAPI routes of /v1/observe,
+        # /v1/events and /v1/labels in `_add_intake` therefore never run: they stand for the
+        # OpenAPI document. Only /v2/models/…/infer, whose path has parameters, is taken in by
+        # FastAPI itself.
         direct: dict[str, BodyHandler] = {
             "/v1/observe": ingest.observe,
             "/v1/events": ingest.cloudevent,
+            "/v1/labels": ingest.labels,
             "/": ingest.cloudevent,
         }
         return Application(
@@ -132,8 +146,11 @@ class Service:
         app.add_exception_handler(RequestValidationError, _on_invalid)
         app.add_exception_handler(HTTPException, _on_http_error)
         self._add_intake(app)
-        self._add_reading(app)
-        add_dashboard(app, self.snapshots)
+        add_reading(app, self.snapshots, self.diagnostics)
+        self._add_metrics(app)
+        self._add_health(app)
+        guarded = self.settings.ingest_token is not None
+        add_dashboard(app, Pages(self.snapshots, self.diagnostics, guarded))
         return app
 
     async def _on_service_error(self, _: Request, problem: Exception) -> Response:
@@ -142,7 +159,7 @@ class Service:
         return problem_response(problem)
 
     def _add_intake(self, app: FastAPI) -> None:
-        # The first two stand for the OpenAPI document: see `_application`.
+        # The first three stand for the OpenAPI document: see `_application`.
         documented: dict[str, Any] = {"response_model": Observed, "responses": PROBLEMS}
         post: Callable[..., Any] = app.post
         post("/v1/observe", **documented, openapi_extra=BODY, name="Observe points")(
@@ -151,20 +168,21 @@ class Service:
         post("/v1/events", **documented, openapi_extra=ANY, name="Take CloudEvents")(
             _from_request(self.ingest.cloudevent)
         )
+        post("/v1/labels", responses=PROBLEMS, openapi_extra=LABELS, name="Take labels")(
+            _from_request(self.ingest.labels)
+        )
 
         @app.post("/v1/reset", responses=PROBLEMS, openapi_extra=EMPTY)
         async def reset(request: Request) -> dict[str, object]:
             """Clear alarms and evidence and watch on, once somebody has looked; all is kept."""
-            # A form on any web page can send every type but this one without a preflight.
-            if not request.headers.get("content-type", "").startswith("application/json"):
-                raise BadRequest("set content-type to application/json", status=415, kind="type")
+            _check_json(request)
             alarm = self.stored_monitor.monitor.alarm
             was = "an alarm stood" if alarm else "no alarm stood"
             await self.pipeline.reset()
-            address = request.client.host if request.client else "nowhere"
-            LOG.warning("reset of %s by %s: %s", self.stored_monitor.name, address, was)
+            LOG.warning("reset of %s by %s: %s", self.stored_monitor.name, _sender(request), was)
             return {"alarm": False}
 
+        self._add_acknowledging(app)
         if self.proxy is not None:
             return
         for path in ("/v2/models/{model}/infer", "/v2/models/{model}/versions/{version}/infer"):
@@ -172,56 +190,35 @@ class Service:
                 _from_request(self.ingest.infer)
             )
 
-    def _add_reading(self, app: FastAPI) -> None:
-        snapshots, queries = self.snapshots, self.snapshots.queries
+    def _add_acknowledging(self, app: FastAPI) -> None:
+        responses: dict[int | str, dict[str, Any]] = {**PROBLEMS, 404: {"description": "None."}}
 
-        @app.get("/v1/alarms", responses=PROBLEMS)
-        def alarms(limit: Limit = 100, before: Number = MOST) -> dict[str, object]:
-            """Alarms, newest first."""
-            return {"alarms": queries.alarms(limit, before)}
+        @app.post("/v1/alarms/{id}/acknowledge", responses=responses, openapi_extra=ACKNOWLEDGEMENT)
+        async def acknowledge(id: AlarmId, request: Request) -> dict[str, object]:
+            """Say that somebody has looked at an alarm, and what they found; it still stands."""
+            _check_json(request)
+            by, note = parse_acknowledgement(await request.body())
+            stored, now = self.stored_monitor, time.time()
+            there = await self.pipeline.call_monitor(
+                lambda: write_acknowledgement(stored.store, stored.name, id, now, by, note)
+            )
+            if not there:
+                raise BadRequest(f"no alarm {id} of this model", status=404, kind="absent")
+            LOG.info("alarm %s acknowledged by %r from %s", id, by, _sender(request))
+            self.snapshots.live.acknowledged += 1
+            self.metrics.record_acknowledgement()
+            return {"id": id, "acknowledged": now, "acknowledged_by": by, "note": note}
 
-        @app.get("/v1/scores", responses=PROBLEMS)
-        def scores(
-            after: Number = 0, limit: Limit = 100, segment: SegmentName = None
-        ) -> dict[str, object]:
-            """Scores in order; ask again after the last event's number for the next page."""
-            return {"scores": queries.scores(after, limit, segment)}
-
-        @app.get("/v1/points/{id:path}", responses={**PROBLEMS, 404: {"description": "Nobody."}})
-        def point(id: Name) -> dict[str, object]:
-            """One event: its point with the columns' names, its score, when it came."""
-            event = queries.point(id)
-            if event is None:
-                raise BadRequest(f"no event {id[:80]!r} is kept", status=404, kind="absent")
-            return {**event, "point": self.stored_monitor.row_schema.named(event["point"])}
-
-        @app.get("/v1/status", response_model=dict[str, object], responses=PROBLEMS)
-        async def status() -> Status:
-            """Where the service stands."""
-            return snapshots.status()
-
-        @app.get("/v1/stream", include_in_schema=False)
-        async def stream() -> Response:
-            lines = snapshots.stream()
-            # The first is awaited here, so that "too many" is still an answer with a status.
-            first = await anext(lines)
-
-            async def all_lines() -> AsyncIterator[str]:
-                yield first
-                async for line in lines:
-                    yield line
-
-            return StreamingResponse(all_lines(), media_type="text/event-stream")
-
+    def _add_metrics(self, app: FastAPI) -> None:
         @app.get(
             "/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}}
         )
         async def metrics() -> Response:
             """What Prometheus reads."""
+            if self.diagnostics.has_performance:
+                self.metrics.record_performance((await self.diagnostics.performance())[0])
             media_type = "text/plain; version=0.0.4; charset=utf-8"
             return Response(self.metrics.text(), media_type=media_type)
-
-        self._add_health(app)
 
     def _add_health(self, app: FastAPI) -> None:
         health = self.pipeline.health
@@ -246,6 +243,16 @@ class Service:
         async def well() -> Response:
             """The same in one word."""
             return Json({"well": health.ready}, 200 if health.ready else 503)
+
+
+def _check_json(request: Request) -> None:
+    # A form on any web page can send every type but this one without a preflight.
+    if not request.headers.get("content-type", "").startswith("application/json"):
+        raise BadRequest("set content-type to application/json", status=415, kind="type")
+
+
+def _sender(request: Request) -> str:
+    return request.client.host if request.client else "nowhere"
 
 
 def _from_request(handle: BodyHandler) -> Callable[[Request], Awaitable[Response]]:

@@ -7,11 +7,13 @@ whether compressed; the schema is checked; and only then are the batches read.
 
 from __future__ import annotations
 
+import json
 import struct
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from anharmonic.serve.http.problems import BadRequest
+from anharmonic.serve.monitor.metadata import metadata_texts
 from anharmonic.serve.monitor.payloads import MOST_POINTS, MOST_TEXT, build_events, check_size
 from anharmonic.serve.monitor.records import Event
 from anharmonic.serve.monitor.row_schema import RowSchema
@@ -21,14 +23,14 @@ if TYPE_CHECKING:
 
 __all__ = ["events_of_arrow"]
 
-FACTS = ("_id", "_segment", "_time")
+FACTS = ("_id", "_segment", "_time", "_metadata")
 MOST_MESSAGES = 2 * MOST_POINTS
 DICTIONARY, BATCH = 2, 3
 """Kinds of messages, as the Arrow format numbers them."""
 
 
 def events_of_arrow(body: bytes, row_schema: RowSchema) -> list[Event]:
-    """The events in a stream: a column per feature, and `_id`, `_segment`, `_time` if any."""
+    """The events in a stream: a column per feature, and `_id`, `_segment`, `_time`, `_metadata`."""
     import pyarrow as pa
 
     try:
@@ -43,9 +45,10 @@ def events_of_arrow(body: bytes, row_schema: RowSchema) -> list[Event]:
         raise BadRequest(f"the body is no Arrow stream of a table ({problem})"[:300]) from None
     ids, segments = (_texts(columns.pop(name, None), name) for name in FACTS[:2])
     times = _moments(columns.pop("_time", None))
+    metadata = metadata_texts(_objects(columns.pop("_metadata", None)))
     by_name = set(columns) == set(row_schema.columns)
     ordered = [columns[name] for name in row_schema.columns] if by_name else list(columns.values())
-    return build_events(row_schema.rows(zip(*ordered, strict=True)), ids, segments, times)
+    return build_events(row_schema.rows(zip(*ordered, strict=True)), ids, segments, times, metadata)
 
 
 def _declared_rows(body: bytes) -> int:
@@ -179,6 +182,16 @@ def _texts(values: list[object] | None, name: str) -> list[str | None] | None:
         else:
             raise BadRequest(f"{name} holds text of 1 to 200 printable characters")
     return texts
+
+
+def _objects(values: list[object] | None) -> list[object] | None:
+    """Metadata, which a column holds as JSON."""
+    if values is None:
+        return None
+    try:
+        return [None if text is None else json.loads(str(text)) for text in values]
+    except (ValueError, RecursionError):
+        raise BadRequest("_metadata holds JSON objects as text") from None
 
 
 def _moments(values: list[object] | None) -> list[float | None] | None:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from anharmonic.serve.http.problems import BadRequest
-from anharmonic.serve.monitor.inference import rows_of_request
+from anharmonic.serve.monitor.inference import check_segment, rows_of_request
 from anharmonic.serve.monitor.payloads import build_events
 from anharmonic.serve.monitor.records import Event
 from anharmonic.serve.monitor.row_schema import RowSchema
@@ -66,10 +66,15 @@ def _events(
         raise BadRequest("a CloudEvent's id has at most 180 printable characters", status=400)
     if str(attributes["type"]).endswith(".response"):
         return []
-    rows, _ = rows_of_request(body, row_schema, header_length)
+    request = rows_of_request(body, row_schema, header_length)
+    rows, segments = request.rows, request.segments
+    if segments is None and attributes.get("segment"):
+        # An extension attribute, for clients that can only set headers.
+        segments = [check_segment(attributes["segment"])] * len(rows)
     ids = [name] if len(rows) == 1 else [f"{name}.{index}" for index in range(len(rows))]
     moment = _moment(attributes.get("time"))
-    return build_events(rows, ids, None, None if moment is None else [moment] * len(rows))
+    times = None if moment is None else [moment] * len(rows)
+    return build_events(rows, ids, segments, times, request.metadata)
 
 
 def _data(event: Mapping[str, object]) -> bytes:

@@ -7,12 +7,12 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Row, select
+from sqlalchemy import Row, and_, select
 
 from anharmonic._core.files import whole_file
 from anharmonic.errors import InputError
 from anharmonic.serve.monitor.records import Cell
-from anharmonic.serve.monitor.schema import events
+from anharmonic.serve.monitor.schema import events, labels
 from anharmonic.serve.monitor.store import Store
 
 if TYPE_CHECKING:
@@ -21,7 +21,11 @@ if TYPE_CHECKING:
 __all__ = ["export"]
 
 CHUNK = 20_000
-FACTS = ("sequence", "id", "monitor", "time", "received", "segment", "score", "evidence")
+FACTS = (
+    *("sequence", "id", "monitor", "time", "received", "segment", "score", "evidence"),
+    *("label", "label_time", "metadata"),
+)
+TEXTS = ("id", "monitor", "segment", "label", "metadata")
 
 
 def export(
@@ -32,8 +36,9 @@ def export(
 ) -> int:
     """Write every event to one Parquet file, whole or not at all; how many there were.
 
-    Columns are number, id, times, segment, score and evidence of an event, then its features; a
-    feature with the name of one of these becomes `feature_NAME`.
+    Columns are number, id, times, segment, score and evidence of an event, its label (as text) and
+    metadata (as JSON), then its features; a feature with the name of one of these becomes
+    `feature_NAME`.
 
     Parameters
     ----------
@@ -96,7 +101,8 @@ def _tables(store: Store, monitors: list[str], columns: Sequence[str]) -> Iterat
 
 def _chunk(store: Store, monitor: str, after: int) -> Sequence[Row[Any]]:
     query = (
-        select(events)
+        select(events, labels.c.label, labels.c.time.label("label_time"))
+        .outerjoin(labels, and_(labels.c.monitor == events.c.monitor, labels.c.id == events.c.id))
         .where(events.c.monitor == monitor, events.c.sequence > after)
         .order_by(events.c.sequence)
     )
@@ -107,12 +113,13 @@ def _chunk(store: Store, monitor: str, after: int) -> Sequence[Row[Any]]:
 def _table(rows: Sequence[Row[Any]], columns: Sequence[str]) -> pa.Table:
     import pyarrow as pa
 
-    kinds = {"sequence": pa.int64(), "id": pa.string(), "monitor": pa.string()}
-    kinds |= {"segment": pa.string()}
+    kinds = {"sequence": pa.int64(), **dict.fromkeys(TEXTS, pa.string())}
     arrays = {
         name: pa.array([getattr(row, name) for row in rows], kinds.get(name, pa.float64()))
         for name in FACTS
+        if name != "label"
     }
+    arrays["label"] = pa.array([_label(row.label) for row in rows], pa.string())
     points = [json.loads(row.point) for row in rows]
     width = len(points[0]) if points else len(columns)
     names = list(columns) if len(columns) == width else [f"feature_{i}" for i in range(width)]
@@ -120,6 +127,12 @@ def _table(rows: Sequence[Row[Any]], columns: Sequence[str]) -> pa.Table:
         unique = f"feature_{name}" if name in FACTS else name
         arrays[unique] = _column([point[index] for point in points])
     return pa.table(arrays)
+
+
+def _label(text: str | None) -> str | None:
+    """A label as text: numbers as JSON writes them, text as it is."""
+    value = None if text is None else json.loads(text)
+    return value if isinstance(value, str) else text
 
 
 def _column(values: list[Cell]) -> pa.Array:

@@ -5,28 +5,46 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anharmonic.models.tensors import DATATYPES
 from anharmonic.serve.http.problems import BadRequest
+from anharmonic.serve.monitor.metadata import metadata_texts
 from anharmonic.serve.monitor.payloads import MOST_VALUES, check_size
 from anharmonic.serve.monitor.records import Cell
 from anharmonic.serve.monitor.row_schema import RowSchema
 
-__all__ = ["rows_of_request"]
+__all__ = ["InferenceRequest", "check_segment", "rows_of_request"]
 
 MOST_DIMENSIONS = 16
 Tensor = NDArray[np.float64] | NDArray[np.object_]
 """Numbers, or text."""
+MOST_IN_SEGMENT = 200
+
+
+@dataclass(frozen=True)
+class InferenceRequest:
+    """The points of a request, its id ("" where it has none), and what its parameters say.
+
+    `segments` and `metadata` have an entry per row, and are None where nothing was said.
+    """
+
+    rows: list[list[Cell]]
+    id: str
+    segments: list[str | None] | None
+    metadata: list[str | None] | None
 
 
 def rows_of_request(
     body: bytes, row_schema: RowSchema, header_length: str | None = None
-) -> tuple[list[list[Cell]], str]:
-    """The points in an inference request, and its id ("" where it has none).
+) -> InferenceRequest:
+    """The points in an inference request, with the segments and metadata in its parameters.
 
+    `parameters` may hold `segment`, a name for all rows, or `segments`, a list of them, and
+    `metadata`, an object for all rows or a list of them; all else in it is the model server's.
     `header_length` is the Inference-Header-Content-Length of requests whose tensors follow
     their JSON as bytes.
     """
@@ -38,7 +56,7 @@ def rows_of_request(
     if not isinstance(request, dict):
         raise BadRequest("the body is no inference request: it has neither inputs nor instances")
     if "instances" in request:
-        return _instances(request["instances"], row_schema), ""
+        return _with_parameters(_instances(request["instances"], row_schema), "", request)
     inputs = request.get("inputs")
     if not isinstance(inputs, list) or not inputs or not all(isinstance(i, dict) for i in inputs):
         raise BadRequest("the body is no inference request: it has neither inputs nor instances")
@@ -48,7 +66,32 @@ def rows_of_request(
         raise BadRequest("every input needs the same number of rows")
     check_size(counts.pop(), len(row_schema.columns))
     name = request.get("id")
-    return row_schema.of_tensors(tensors), name if isinstance(name, str) else ""
+    rows = row_schema.of_tensors(tensors)
+    return _with_parameters(rows, name if isinstance(name, str) else "", request)
+
+
+def _with_parameters(
+    rows: list[list[Cell]], id: str, request: Mapping[str, object]
+) -> InferenceRequest:
+    parameters = request.get("parameters")
+    if not isinstance(parameters, dict):
+        return InferenceRequest(rows, id, None, None)
+    one, several = parameters.get("segment"), parameters.get("segments")
+    names = several if isinstance(several, list) else None if one is None else [one] * len(rows)
+    segments = None if names is None else [None if n is None else check_segment(n) for n in names]
+    metadata = parameters.get("metadata")
+    objects = metadata if isinstance(metadata, list | None) else [metadata] * len(rows)
+    return InferenceRequest(rows, id, segments, metadata_texts(objects))
+
+
+def check_segment(name: object) -> str:
+    """A segment's name; numbers and truth values are written out, as the protocol allows them."""
+    if not isinstance(name, str | int | float):
+        raise BadRequest("a segment is named by text")
+    text = str(name)
+    if not 1 <= len(text) <= MOST_IN_SEGMENT or not text.isprintable():
+        raise BadRequest(f"a segment's name has 1 to {MOST_IN_SEGMENT} printable characters")
+    return text
 
 
 def _split(body: bytes, header_length: str | None) -> tuple[bytes, bytes]:

@@ -13,6 +13,7 @@ from anharmonic.serve.http.responses import Json
 from anharmonic.serve.monitor.arrow import events_of_arrow
 from anharmonic.serve.monitor.cloudevents import events_of_cloudevents, is_cloudevent
 from anharmonic.serve.monitor.inference import rows_of_request
+from anharmonic.serve.monitor.label_payloads import labels_of_json
 from anharmonic.serve.monitor.payloads import build_events, events_of_json
 from anharmonic.serve.monitor.pipeline import Pipeline
 from anharmonic.serve.monitor.records import Event
@@ -67,6 +68,24 @@ class Ingest:
             raise self._count_refused(BadRequest("send application/json", status=415, kind="type"))
         return await self._respond(await self.parse_inference(headers, body, own_ids=False))
 
+    async def labels(self, headers: Headers, body: bytes) -> Response:
+        """`POST /v1/labels`: what turned out to be true of events, as JSON."""
+        if _media_type(headers) != "application/json":
+            raise BadRequest("set content-type to application/json", status=415, kind="type")
+        if len(body) <= SMALL:
+            labels = labels_of_json(body)
+        else:
+            labels = await self._parser_thread.submit(lambda: labels_of_json(body))
+        results = await self.pipeline.submit_labels(labels)
+        return Json(
+            {
+                "accepted": sum(not result.duplicate for result in results),
+                "replaced": sum(result.replaced for result in results),
+                "duplicates": sum(result.duplicate for result in results),
+                "unknown": sum(result.unknown for result in results),
+            }
+        )
+
     async def parse_inference(self, headers: Headers, body: bytes, own_ids: bool) -> list[Event]:
         """The events of a v2 request, named by its id unless they are to have their own."""
         return await self._parse(body, partial(_events_of_inference, headers, body, own_ids))
@@ -111,13 +130,14 @@ class Ingest:
 def _events_of_inference(
     headers: Headers, body: bytes, own_ids: bool, row_schema: RowSchema
 ) -> list[Event]:
-    rows, name = rows_of_request(body, row_schema, headers.get("inference-header-content-length"))
+    request = rows_of_request(body, row_schema, headers.get("inference-header-content-length"))
+    rows, name = request.rows, request.id
     if own_ids or not name:
-        return build_events(rows, None, None, None)
+        return build_events(rows, None, request.segments, None, request.metadata)
     if len(name) > MOST_IN_ID or not name.isprintable():
         raise BadRequest(f"a request's id has at most {MOST_IN_ID} printable characters")
     ids = [name] if len(rows) == 1 else [f"{name}.{index}" for index in range(len(rows))]
-    return build_events(rows, ids, None, None)
+    return build_events(rows, ids, request.segments, None, request.metadata)
 
 
 def _empty_response() -> Response:

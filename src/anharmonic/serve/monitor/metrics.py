@@ -1,4 +1,4 @@
-"""Prometheus metrics. Labels: model, version, segment; and the reason of what was skipped."""
+"""Prometheus metrics. Labels: model, version, segment, what is watched, reason, metric."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
+from anharmonic.serve.monitor.performance import PerformanceWindow
 from anharmonic.serve.monitor.stored_monitor import Outcome, StoredMonitor
 
 __all__ = ["Metrics"]
@@ -15,6 +16,9 @@ SCORES = (0.0, *(base * 10.0**power for power in range(-5, 2) for base in (1, 2,
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 ALL = "(all)"
 """The label of evidence and alarms of all traffic; points without a segment have none."""
+BOUNDS = {"estimate": "the estimate", "low": "its band from", "high": "its band up to"}
+MOST_NAMES = 100
+"""Things watched with a time series of their own."""
 MOST_SEGMENTS = 100
 """Segments with a time series of their own; all others together are `other`."""
 
@@ -72,6 +76,41 @@ class Metrics:
             LABELS,
             registry=registry,
         ).labels(**labels)
+        self.channels = Gauge(
+            "gamma_channel_log_evidence",
+            "Log evidence of drift of each thing watched, the largest.",
+            (*LABELS, "watched"),
+            registry=registry,
+        )
+        self.labels = Counter(
+            "gamma_labels",
+            "Labels kept, or put in another's place.",
+            LABELS,
+            registry=registry,
+        ).labels(**labels)
+        self.labels_waiting = Gauge(
+            "gamma_labels_waiting", "Labels whose points have not come.", LABELS, registry=registry
+        ).labels(**labels)
+        self.acknowledged = Counter(
+            "gamma_alarms_acknowledged", "Alarms acknowledged.", LABELS, registry=registry
+        ).labels(**labels)
+        self.performance = {
+            bound: Gauge(
+                f"gamma_performance_{bound}",
+                f"How well the model does: {words}.",
+                (*LABELS, "metric"),
+                registry=registry,
+            )
+            for bound, words in BOUNDS.items()
+        }
+        self.performance_known = Gauge(
+            "gamma_performance_known",
+            "1 while the estimates can be relied on.",
+            LABELS,
+            registry=registry,
+        )
+        self._names: set[str] = set()
+        self.labels_waiting.set(stored_monitor.waiting_labels)
         self.threshold.set(float(stored_monitor.monitor.threshold))
         self.alarming.set(float(bool(stored_monitor.monitor.alarm)))
 
@@ -102,7 +141,23 @@ class Metrics:
         for alarm in outcome.alarms:
             self.alarms.labels(**self._labels, segment=self._scope_label(alarm.segment)).inc()
         self.alarming.set(float(outcome.alarm))
+        self.labels.inc(sum(not result.duplicate for result in outcome.labels))
+        self.labels_waiting.set(self.stored_monitor.waiting_labels)
         self._set_evidence()
+
+    def record_acknowledgement(self) -> None:
+        """Somebody has looked at an alarm."""
+        self.acknowledged.inc()
+
+    def record_performance(self, window: PerformanceWindow | None) -> None:
+        """The latest estimates of how well the model does."""
+        if window is None:
+            return
+        self.performance_known.labels(**self._labels).set(float(window["known"]))
+        for name, values in window["metrics"].items():
+            for bound, value in zip(BOUNDS, values, strict=True):
+                gauge = self.performance[bound].labels(**self._labels, metric=name)
+                gauge.set(math.nan if value is None else value)
 
     def record_reset(self) -> None:
         """Alarms and evidence were cleared."""
@@ -112,10 +167,16 @@ class Metrics:
     def _set_evidence(self) -> None:
         """Per segment the largest of what is watched and both directions."""
         largest: dict[str, float] = {}
+        by_name: dict[str, float] = {}
         for key, log in self.stored_monitor.evidence.items():
             if math.isfinite(log):
                 segment = self._scope_label(key.segment)
                 largest[segment] = max(log, largest.get(segment, -math.inf))
+                by_name[key.watched] = max(log, by_name.get(key.watched, -math.inf))
+        for name, log in by_name.items():
+            if name in self._names or len(self._names) < MOST_NAMES:
+                self._names.add(name)
+                self.channels.labels(**self._labels, watched=name).set(log)
         for segment, log in largest.items():
             self.evidence.labels(**self._labels, segment=segment).set(log)
 

@@ -18,6 +18,7 @@ from pydantic import (
 from pydantic_core import from_json
 
 from anharmonic.serve.http.problems import BadRequest
+from anharmonic.serve.monitor.metadata import METADATA_SCHEMA, metadata_texts
 from anharmonic.serve.monitor.records import Cell, Event
 from anharmonic.serve.monitor.row_schema import MOST_CHARACTERS, RowSchema
 
@@ -87,6 +88,15 @@ class Observe(BaseModel):
     times: list[Moment] | None = Field(
         None, fail_fast=True, description="One per point: seconds since 1970."
     )
+    metadata: Annotated[
+        list[Any] | None,
+        WithJsonSchema(METADATA_SCHEMA),
+        Field(
+            max_length=MOST_POINTS,
+            description="One per point: a small object of text and numbers, which is kept and "
+            "shown with the point and never reaches the model.",
+        ),
+    ] = None
 
 
 class Observed(BaseModel):
@@ -111,7 +121,8 @@ def events_of_json(body: bytes, row_schema: RowSchema) -> list[Event]:
         unknown = next(iter(payload.model_extra))[:80]
         raise BadRequest(f"unknown {unknown!r}: send points, ids, …")
     rows = row_schema.rows(payload.points)
-    return build_events(rows, payload.ids, payload.segments, payload.times)
+    metadata = metadata_texts(payload.metadata)
+    return build_events(rows, payload.ids, payload.segments, payload.times, metadata)
 
 
 def check_size(rows: int, columns: int) -> None:
@@ -135,9 +146,11 @@ def build_events(
     ids: Sequence[str | None] | None,
     segments: Sequence[str | None] | None,
     times: Sequence[float | None] | None,
+    metadata: Sequence[str | None] | None = None,
 ) -> list[Event]:
     """Events of rows, with names and times for those that have none."""
-    for name, values in (("ids", ids), ("segments", segments), ("times", times)):
+    lists = (("ids", ids), ("segments", segments), ("times", times), ("metadata", metadata))
+    for name, values in lists:
         if values is not None and len(values) != len(rows):
             raise BadRequest(f"{len(values)} {name} for {len(rows)} points: give one for each")
     now = time.time()
@@ -147,6 +160,7 @@ def build_events(
             row,
             now if times is None or times[index] is None else float(times[index] or 0.0),
             segments[index] if segments else None,
+            metadata[index] if metadata else None,
         )
         for index, row in enumerate(rows)
     ]

@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -28,8 +29,9 @@ from anharmonic.serve.http.problems import (
     UnstorableValue,
 )
 from anharmonic.serve.monitor.health import Health
+from anharmonic.serve.monitor.label_queue import LabelQueue
 from anharmonic.serve.monitor.metrics import Metrics
-from anharmonic.serve.monitor.records import Event, EventResult
+from anharmonic.serve.monitor.records import Event, EventResult, Label, LabelResult
 from anharmonic.serve.monitor.retention import Retention, SteadyClock
 from anharmonic.serve.monitor.settings import Limits
 from anharmonic.serve.monitor.stored_monitor import EventScores, Outcome, StoredMonitor
@@ -38,6 +40,7 @@ from anharmonic.serve.monitor.threads import Worker
 __all__ = ["Answer", "Pipeline"]
 
 STOPPING_SECONDS = 3.0
+T = TypeVar("T")
 LOG = logging.getLogger("anharmonic.serve.monitor")
 
 
@@ -87,6 +90,7 @@ class Pipeline:
         self._model_thread, self._store_thread = Worker("model"), Worker("store")
         self.health = Health(stored_monitor, limits, self._model_thread)
         self._throttle = LogThrottle()
+        self._labels = LabelQueue(stored_monitor, self._store_thread, self._tell)
         self._tasks: list[asyncio.Task[None]] = []
 
     def listen(self, listener: Callable[[Outcome], None]) -> None:
@@ -96,7 +100,7 @@ class Pipeline:
     async def start(self) -> None:
         self._not_empty, self._not_patient = asyncio.Event(), asyncio.Event()
         loops = (self._run(), self._housekeep(), self.health.keep_probing())
-        self._tasks = [asyncio.create_task(loop) for loop in loops]
+        self._tasks = [*(asyncio.create_task(loop) for loop in loops), self._labels.start()]
 
     async def stop(self) -> None:
         """Finish what is being written; what is still queued was never acknowledged."""
@@ -104,6 +108,7 @@ class Pipeline:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._refuse_all(StoreUnavailable("the service is stopping: send it again"))
+        self._labels.refuse_all()
         for worker in (self._model_thread, self._store_thread):
             await asyncio.to_thread(worker.stop, STOPPING_SECONDS)
 
@@ -128,6 +133,14 @@ class Pipeline:
         if not patient or self.points >= self.limits.batch_points:
             self._not_patient.set()
         return answer
+
+    def submit_labels(self, labels: Sequence[Label]) -> asyncio.Future[Sequence[LabelResult]]:
+        """Queue labels: a future of what became of each, once they are on the disk."""
+        return self._labels.submit(labels)
+
+    async def call_monitor(self, call: Callable[[], T]) -> T:
+        """The result of a call that reads the monitor, between two writes."""
+        return await self._store_thread.submit(call)
 
     async def reset(self) -> None:
         """Clear alarms and evidence, between two batches."""
@@ -254,6 +267,9 @@ class Pipeline:
             return
         self.lag = time.monotonic() - requests[0].since
         _answer(requests, outcome)
+        self._tell(outcome)
+
+    def _tell(self, outcome: Outcome) -> None:
         for listener in self._listeners:
             listener(outcome)
 
@@ -282,6 +298,8 @@ class Pipeline:
                         stored_monitor.store, stored_monitor.name, clock.now()
                     )
                 )
+                if deleted:
+                    await self._store_thread.submit(stored_monitor.count_waiting_labels)
             except StoreUnavailable:
                 deleted = 0
             except Exception:

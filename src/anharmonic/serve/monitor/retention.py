@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import delete, desc, func, select
 
 from anharmonic.serve.monitor.queries import Queries
-from anharmonic.serve.monitor.schema import events
+from anharmonic.serve.monitor.schema import events, labels
 from anharmonic.serve.monitor.store import Store
 
 __all__ = ["Retention", "SteadyClock", "stored_bytes"]
@@ -98,7 +98,14 @@ class Retention:
         if not low or last < low:
             return 0
         chunk = (events.c.monitor == monitor, events.c.sequence <= last)
+        own_labels = labels.c.monitor == monitor
         with store.writing() as connection:
+            # Labels go with their events, and those that waited for any as old.
+            newest = connection.execute(select(func.max(events.c.received)).where(*chunk)).scalar()
+            ids = select(events.c.id).where(*chunk)
+            connection.execute(delete(labels).where(own_labels, labels.c.id.in_(ids)))
+            old = (labels.c.waiting == 1, labels.c.received <= newest)
+            connection.execute(delete(labels).where(own_labels, *old))
             deleted = connection.execute(delete(events).where(*chunk)).rowcount
         if store.engine.dialect.name == "sqlite":
             with store.reading() as connection:
@@ -163,6 +170,8 @@ def _row_bytes(store: Store, monitor: str) -> float:
     newest = own.order_by(desc(events.c.sequence)).limit(SAMPLE).subquery()
     # A row, and its entries in the indexes by number and by id.
     size = func.length(newest.c.point) + 2 * func.length(newest.c.id)
+    for column in (newest.c.metadata, newest.c.evidences, newest.c.others):
+        size = size + func.coalesce(func.length(column), 0)
     with store.reading() as connection:
         mean = connection.execute(select(func.avg(size))).scalar()
     return ROW_BYTES + 3 * len(monitor) + float(mean or 0)

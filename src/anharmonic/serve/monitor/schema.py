@@ -25,7 +25,7 @@ from sqlalchemy import (
 
 from anharmonic.errors import InputError
 
-__all__ = ["VERSION", "alarms", "events", "migrate", "monitors"]
+__all__ = ["VERSION", "alarms", "events", "labels", "migrate", "monitors"]
 
 METADATA: Final = MetaData()
 
@@ -37,10 +37,15 @@ monitors = Table(
     Column("state", LargeBinary),
     Column("columns", Text),
     Column("about", Text),
+    Column("summary", Text),
+    Column("revision", BigInteger),
+    Column("log_evidence", Float),
+    Column("updated", Float),
 )
-"""A monitor after its event `sequence`: whoever advances that may write.
+"""A monitor after its event `sequence` and its write `revision`: whoever advances these may write.
 
-`state` are its detectors, `columns` its features' names as JSON, `about` its identity as JSON.
+`state` are its detectors, `columns` its features' names as JSON, `about` its identity as JSON,
+`summary` what pages of other processes need of it, as JSON; `log_evidence` is the largest now.
 """
 
 events = Table(
@@ -56,9 +61,26 @@ events = Table(
     Column("score", Float),
     Column("others", Text),
     Column("evidence", Float),
+    Column("metadata", Text),
+    Column("evidences", Text),
 )
 """What was observed, numbered for each monitor. `point` is JSON, in the reference's order;
-`score` NULL was not scored; an `id` is known once in each monitor."""
+`score` NULL was not scored; an `id` is known once in each monitor. `metadata` is JSON that never
+reaches the model; `evidences` the largest log evidence of each thing watched since the last event
+that has it, as JSON."""
+
+labels = Table(
+    "labels",
+    METADATA,
+    Column("monitor", Text, primary_key=True),
+    Column("id", Text, primary_key=True),
+    Column("label", Text),
+    Column("time", Float),
+    Column("received", Float),
+    Column("waiting", Integer),
+)
+"""What turned out to be true of the event `id`; `label` is JSON, `waiting` 1 while no such event
+has come."""
 
 alarms = Table(
     "alarms",
@@ -75,8 +97,17 @@ alarms = Table(
     Column("threshold", Float),
     Column("attempts", Integer),
     Column("delivered", Float),
+    Column("remark", Text),
+    Column("details", Text),
+    Column("cleared", Float),
+    Column("acknowledged", Float),
+    Column("acknowledged_by", Text),
+    Column("note", Text),
 )
-"""What was raised, between event `since` and event `sequence`; `delivered` to the webhook."""
+"""What was raised, between event `since` and event `sequence`; `delivered` to the webhook.
+
+`details` is JSON of what the monitor says carries it, `cleared` when it was reset; it was
+`acknowledged` then, by somebody, with a note."""
 
 MIGRATIONS: Final = (
     (
@@ -113,6 +144,25 @@ MIGRATIONS: Final = (
         "ALTER TABLE monitors ADD COLUMN columns TEXT",
         "ALTER TABLE monitors ADD COLUMN about TEXT",
         "DROP TABLE head",
+    ),
+    (
+        # Late labels; metadata; evidence per channel; alarms that are acknowledged and cleared.
+        "CREATE TABLE labels (monitor TEXT NOT NULL, id TEXT NOT NULL, label TEXT NOT NULL, "
+        "time DOUBLE PRECISION, received DOUBLE PRECISION NOT NULL, waiting INTEGER NOT NULL, "
+        "PRIMARY KEY (monitor, id))",
+        "CREATE INDEX labels_waiting ON labels (monitor, received) WHERE waiting = 1",
+        "ALTER TABLE events ADD COLUMN metadata TEXT",
+        "ALTER TABLE events ADD COLUMN evidences TEXT",
+        "ALTER TABLE alarms ADD COLUMN remark TEXT",
+        "ALTER TABLE alarms ADD COLUMN details TEXT",
+        "ALTER TABLE alarms ADD COLUMN cleared DOUBLE PRECISION",
+        "ALTER TABLE alarms ADD COLUMN acknowledged DOUBLE PRECISION",
+        "ALTER TABLE alarms ADD COLUMN acknowledged_by TEXT",
+        "ALTER TABLE alarms ADD COLUMN note TEXT",
+        "ALTER TABLE monitors ADD COLUMN summary TEXT",
+        "ALTER TABLE monitors ADD COLUMN revision BIGINT NOT NULL DEFAULT 0",
+        "ALTER TABLE monitors ADD COLUMN log_evidence DOUBLE PRECISION",
+        "ALTER TABLE monitors ADD COLUMN updated DOUBLE PRECISION",
     ),
 )
 VERSION: Final = len(MIGRATIONS)

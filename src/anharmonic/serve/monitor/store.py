@@ -23,6 +23,7 @@ from sqlalchemy import (
     inspect,
     make_url,
     select,
+    text,
     update,
 )
 from sqlalchemy.event import listen
@@ -34,14 +35,20 @@ from anharmonic.serve.http.problems import (
     UnstorableValue,
     WriteConflict,
 )
-from anharmonic.serve.monitor.records import Batch, EventResult, StoredState
-from anharmonic.serve.monitor.schema import alarms, events, migrate, monitors
+from anharmonic.serve.monitor.records import Batch, EventResult, StoredLabel, StoredState
+from anharmonic.serve.monitor.schema import alarms, events, labels, migrate, monitors
 
 __all__ = ["Store"]
 
 LOG = logging.getLogger("anharmonic.serve.monitor")
 BUSY_MILLISECONDS = 5_000
 CONNECT_SECONDS = 3
+WRITE_LABEL = (
+    "INSERT INTO labels (monitor, id, label, time, received, waiting) "
+    "VALUES (:monitor, :id, :label, :time, :received, :waiting) "
+    "ON CONFLICT (monitor, id) DO UPDATE SET label = excluded.label, time = excluded.time, "
+    "received = excluded.received, waiting = excluded.waiting"
+)
 UNAVAILABLE = (exc.OperationalError, exc.InterfaceError, exc.InternalError, exc.TimeoutError)
 
 
@@ -88,7 +95,7 @@ class Store:
         with self.engine.connect() as connection:
             inspector = inspect(connection)
             present = inspector.get_table_names()
-            for table in (monitors, events, alarms):
+            for table in (monitors, events, alarms, labels):
                 columns = inspector.get_columns(table.name) if table.name in present else []
                 missing = set(table.c.keys()) - {column["name"] for column in columns}
                 if missing:
@@ -120,7 +127,9 @@ class Store:
                 f"{monitor} stands at event {row.sequence} and has event {newest}: restore a copy, "
                 "or give a new --version"
             )
-        return StoredState(int(row.sequence), bytes(row.state), row.about)
+        return StoredState(
+            int(row.sequence), bytes(row.state), row.about, int(row.revision), row.summary
+        )
 
     def find_results(self, monitor: str, ids: Sequence[str]) -> dict[str, EventResult]:
         """Results by id, of those events of a monitor that are here already."""
@@ -133,30 +142,85 @@ class Store:
             row.id: EventResult(row.id, row.sequence, row.score, duplicate=True) for row in rows
         }
 
+    def find_labels(self, monitor: str, ids: Sequence[str]) -> dict[str, StoredLabel]:
+        """Labels by id, of those that are here already."""
+        query = select(labels).where(labels.c.monitor == monitor, labels.c.id.in_(ids))
+        with self.reading() as connection:
+            rows = connection.execute(query).all()
+        return {row.id: StoredLabel(row.id, row.label, row.time, bool(row.waiting)) for row in rows}
+
+    def count_waiting(self, monitor: str) -> int:
+        """Labels whose events have not come."""
+        query = select(func.count()).where(labels.c.monitor == monitor, labels.c.waiting == 1)
+        with self.reading() as connection:
+            return int(connection.execute(query).scalar_one())
+
+    def clear_alarms(
+        self, monitor: str, moment: float, keep: Sequence[tuple[str, str | None, str]]
+    ) -> None:
+        """Mark alarms as cleared, but the latest of each (watched, segment, direction) to keep."""
+        standing = (
+            select(alarms.c.id, alarms.c.watched, alarms.c.segment, alarms.c.direction)
+            .where(alarms.c.monitor == monitor, alarms.c.cleared.is_(None))
+            .order_by(alarms.c.sequence.desc())
+        )
+        with self.reading() as connection:
+            rows = connection.execute(standing).all()
+        left, cleared = list(keep), []
+        for row in rows:
+            key = (row.watched, row.segment, row.direction)
+            if key in left:
+                left.remove(key)
+            else:
+                cleared.append(row.id)
+        if cleared:
+            with self.writing() as connection:
+                connection.execute(
+                    update(alarms).where(alarms.c.id.in_(cleared)).values(cleared=moment)
+                )
+
     def append(self, batch: Batch) -> None:
         """Write a batch, or raise and leave everything as it was."""
+        own_alarms = alarms.c.monitor == batch.monitor
+        own_labels = labels.c.monitor == batch.monitor
         with self.writing() as connection:
             self._advance(connection, batch)
+            if batch.clears:
+                standing = update(alarms).where(own_alarms, alarms.c.cleared.is_(None))
+                connection.execute(standing.values(cleared=batch.received))
             if batch.events:
                 connection.execute(insert(events), _rows(batch))
             if batch.alarms:
                 connection.execute(insert(alarms), [asdict(alarm) for alarm in batch.alarms])
+            if batch.labels:
+                connection.execute(text(WRITE_LABEL), _label_rows(batch))
+            if batch.arrived:
+                waited = update(labels).where(own_labels, labels.c.id.in_(batch.arrived))
+                connection.execute(waited.values(waiting=0))
 
     def _advance(self, connection: Connection, batch: Batch) -> None:
         """Take the monitor from event `after` to the batch's last (optimistic locking).
 
-        The sequence is compared and set in one statement: of two writers that read the same
-        state only one updates a row, the other gets `WriteConflict`.
+        Sequence and revision are compared and set in one statement: of two writers that read the
+        same state only one updates a row, the other gets `WriteConflict`. The sequence alone would
+        not do: labels and resets change the state without an event.
         """
         values: dict[str, object] = {
             "sequence": batch.after + len(batch.events),
             "state": batch.state,
+            "log_evidence": batch.log_evidence,
+            "updated": batch.received,
         }
         if batch.about is not None:
             values |= {"about": batch.about, "columns": batch.columns}
+        if batch.summary is not None:
+            values["summary"] = batch.summary
         own = monitors.c.name == batch.monitor
+        current = [own, monitors.c.sequence == batch.after]
+        if batch.revision is not None:
+            current.append(monitors.c.revision == batch.revision)
         updated = connection.execute(
-            update(monitors).where(own, monitors.c.sequence == batch.after).values(values)
+            update(monitors).where(*current).values(**values, revision=monitors.c.revision + 1)
         )
         if updated.rowcount == 1:
             return
@@ -164,6 +228,7 @@ class Store:
             raise WriteConflict(
                 "another service writes for this monitor: give each its own --version"
             )
+        values["revision"] = (batch.revision or 0) + 1
         connection.execute(insert(monitors).values(name=batch.monitor, **values))
 
     @contextmanager
@@ -214,6 +279,7 @@ def _reason(problem: BaseException) -> str:
 
 def _rows(batch: Batch) -> list[dict[str, object]]:
     others = batch.others or [None] * len(batch.events)
+    evidences = batch.evidences or [None] * len(batch.events)
     return [
         {
             "sequence": batch.after + number,
@@ -226,10 +292,26 @@ def _rows(batch: Batch) -> list[dict[str, object]]:
             "score": score,
             "others": other,
             "evidence": evidence,
+            "metadata": event.metadata,
+            "evidences": by_name,
         }
-        for number, (event, score, other, evidence) in enumerate(
-            zip(batch.events, batch.scores, others, batch.evidence, strict=True), start=1
+        for number, (event, score, other, evidence, by_name) in enumerate(
+            zip(batch.events, batch.scores, others, batch.evidence, evidences, strict=True), start=1
         )
+    ]
+
+
+def _label_rows(batch: Batch) -> list[dict[str, object]]:
+    return [
+        {
+            "monitor": batch.monitor,
+            "id": label.id,
+            "label": label.label,
+            "time": label.time,
+            "received": batch.received,
+            "waiting": int(label.waiting),
+        }
+        for label in batch.labels
     ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import logging
 import math
@@ -9,19 +10,36 @@ import time
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from anharmonic._core.protocols import Floats
 from anharmonic.errors import SettingsError
-from anharmonic.monitor import Alarm, Key, Monitor, Observation
+from anharmonic.monitor import Alarm, Key, Monitor
 from anharmonic.monitor.allowance import Allowance
 from anharmonic.monitor.rows import count_of, rows_of, segments_of, taken
 from anharmonic.serve.http.problems import WriteConflict
+from anharmonic.serve.monitor.alarm_details import details_of
+from anharmonic.serve.monitor.channel_evidence import (
+    evidence_after_each,
+    evidence_by_name,
+    largest_of,
+)
 from anharmonic.serve.monitor.identity import Identity, mark
-from anharmonic.serve.monitor.records import Batch, Event, EventResult, StoredAlarm, StoredState
+from anharmonic.serve.monitor.label_feeding import LabelFeed, settle_labels
+from anharmonic.serve.monitor.records import (
+    Batch,
+    Event,
+    EventResult,
+    Label,
+    LabelResult,
+    StoredAlarm,
+    StoredState,
+)
 from anharmonic.serve.monitor.row_schema import MOST_IN_SEGMENT, RowSchema
 from anharmonic.serve.monitor.store import Store
+from anharmonic.serve.monitor.summaries import summarise
 
 __all__ = ["EventScores", "Outcome", "StoredMonitor"]
 
@@ -51,6 +69,8 @@ class Outcome:
     alarm: bool
     missing: int = 0
     """Events without a score because a number is missing in them."""
+    labels: Sequence[LabelResult] = ()
+    """What became of labels, where it is these that came."""
 
 
 class StoredMonitor:
@@ -88,14 +108,20 @@ class StoredMonitor:
         self.row_schema = RowSchema.of(reference, monitor.segment)
         self._reference = rows_of(reference, self.row_schema.shape)
         self._mark, self._identity = mark(monitor, reference), Identity.of(monitor, reference)
+        self.summary = summarise(monitor, reference, self.row_schema)
+        self._feed = LabelFeed(monitor)
+        self._takes = _optional_parameters(monitor)
         self._initial_state = monitor.state()
         self._allowance = Allowance(monitor.score, monitor.seed)
         self._complete_columns = _complete_columns(monitor, self.row_schema)
         self._identity_stored = False
         self._load_state(fresh)
         if fresh:
-            store.append(self._batch(self.state))
+            store.append(replace(self._batch(self.state), clears=True))
+            self.revision += 1
             self._identity_stored = True
+        else:
+            self._clear_forgotten_alarms()
         self._arrived = self.sequence
         """Events that were measured, written or not: the number of the next."""
 
@@ -112,11 +138,23 @@ class StoredMonitor:
                     "its evidence does not carry over: give a new --version to start beside it, "
                     "or --fresh to start it anew"
                 )
-            self._identity_stored = stored.about is not None
-        self.sequence = stored.sequence
+            self._identity_stored = stored.about is not None and stored.summary is not None
+        self.sequence, self.revision = stored.sequence, stored.revision
+        self.count_waiting_labels()
         self.state = state
         self.monitor.restore(state)
         self.evidence: dict[Key, float] = self.monitor.evidence
+
+    def count_waiting_labels(self) -> None:
+        """Count labels whose events have not come, after others may have changed them."""
+        self.waiting_labels = self.store.count_waiting(self.name)
+
+    def _clear_forgotten_alarms(self) -> None:
+        """Mark alarms as cleared that do not stand: stores of 0.1.0 did not say which these are."""
+        standing = self.monitor.alarms
+        if standing or not self.monitor.alarm:
+            keep = [(alarm.watched, alarm.segment, alarm.direction) for alarm in standing]
+            self.store.clear_alarms(self.name, time.time(), keep)
 
     def _changes_since(self, stored: StoredState) -> list[str]:
         if stored.about is None:
@@ -173,17 +211,22 @@ class StoredMonitor:
             try:
                 self.monitor.reset()
                 state = self.monitor.state()
-                self.store.append(self._batch(state))
+                self.store.append(replace(self._batch(state), clears=True))
             except WriteConflict:
                 self._load_state()
             except BaseException:
                 self.monitor.restore(self.state)
                 raise
             else:
-                self.state, self.evidence = state, self.monitor.evidence
-                self._identity_stored = True
+                self._advance(state)
                 return
         raise WriteConflict("another service keeps writing to this store: give each its own")
+
+    def _advance(self, state: bytes) -> None:
+        """What was written is committed: only now may anybody see the new state."""
+        self.state, self.evidence = state, self.monitor.evidence
+        self.revision += 1
+        self._identity_stored = True
 
     def _batch(self, state: bytes) -> Batch:
         """A batch without events: the detectors' state, the first time with the identity."""
@@ -198,6 +241,9 @@ class StoredMonitor:
             evidence=(),
             columns=json.dumps(self.row_schema.columns) if first else None,
             about=self._identity.written() if first else None,
+            summary=json.dumps(self.summary) if first else None,
+            revision=self.revision,
+            log_evidence=largest_of(self.monitor.evidence.values()),
         )
 
     def commit(self, events: Sequence[Event], scores: EventScores) -> Outcome:
@@ -239,7 +285,15 @@ class StoredMonitor:
         reasons = [self._allowance.reason] * len(events)
         for row in np.flatnonzero(np.isnan(first)).tolist():
             reasons[row] = MISSING if self._lacks_number(events[row]) else reasons[row]
-        observation = self.monitor.observed(points, scores, segments=segments, reasons=reasons)
+        optional: dict[str, Any] = {}
+        if "ids" in self._takes:
+            optional["ids"] = [event.id for event in events]
+        if "times" in self._takes:
+            optional["times"] = [event.time for event in events]
+        observation = self.monitor.observed(
+            points, scores, segments=segments, reasons=reasons, **optional
+        )
+        arrived, late_alarms = self._feed_waiting(events)
         now = time.time()
         # From the monitor's row numbers to the store's, which go on after `fresh`.
         shift = self.sequence + len(events) - int(self.monitor.seen)
@@ -250,19 +304,65 @@ class StoredMonitor:
             events=events,
             scores=_finite_or_none(first),
             others=_other_scores(scores),
-            evidence=_evidence_after_each(observation, len(events)),
-            alarms=[self._stored_alarm(alarm, shift, now) for alarm in observation.alarms],
+            evidence=evidence_after_each(observation, len(events)),
+            evidences=evidence_by_name(observation, len(events), self.sequence),
+            alarms=[
+                self._stored_alarm(alarm, shift, now)
+                for alarm in (*observation.alarms, *late_alarms)
+            ],
+            arrived=arrived,
         )
         self.store.append(batch)
-        # Committed: only now may anybody see the new state.
         for number, (event, score) in enumerate(zip(events, batch.scores, strict=True), start=1):
             results[event.id] = EventResult(event.id, self.sequence + number, score)
         self.sequence += len(events)
-        self.state, self._identity_stored = state, True
-        self.evidence = observation.evidence
+        self.waiting_labels -= len(arrived)
+        self._advance(state)
         missing = sum(reason == MISSING for reason in reasons)
         alarm = bool(self.monitor.alarm)
         return Outcome(results, events, first, batch.alarms, alarm, missing)
+
+    def _feed_waiting(self, events: Sequence[Event]) -> tuple[list[str], list[Alarm]]:
+        """Give the monitor the labels that came before their events; their ids, and new alarms."""
+        if not self.waiting_labels:
+            return [], []
+        labels = self.store.find_labels(self.name, [event.id for event in events])
+        values = {id: json.loads(label.label) for id, label in labels.items() if label.waiting}
+        return list(values), self._feed.add_or_leave(values)
+
+    def commit_labels(self, labels: Sequence[Label]) -> Outcome:
+        """Give labels to the monitor and write them with its new state, or change nothing.
+
+        A label that is stored as it is is left, one for an event that has not come is kept for it.
+        """
+        for _ in range(ATTEMPTS):
+            try:
+                return self._commit_labels(labels)
+            except WriteConflict:
+                self._load_state()
+            except BaseException:
+                self.monitor.restore(self.state)
+                raise
+        raise WriteConflict("another service keeps writing to this store: give each its own")
+
+    def _commit_labels(self, labels: Sequence[Label]) -> Outcome:
+        ids = list(dict.fromkeys(label.id for label in labels))
+        stored = self.store.find_labels(self.name, ids)
+        events = set(self.store.find_results(self.name, ids))
+        results, changed = settle_labels(labels, stored, events)
+        alarms: list[StoredAlarm] = []
+        if changed:
+            now, shift = time.time(), self.sequence - int(self.monitor.seen)
+            known = {label.id: json.loads(label.label) for label in changed if not label.waiting}
+            raised = self._feed.add(known)
+            alarms = [self._stored_alarm(alarm, shift, now) for alarm in raised]
+            state = self.monitor.state()
+            self.store.append(replace(self._batch(state), labels=changed, alarms=alarms))
+            self._advance(state)
+            self.waiting_labels += sum(
+                label.waiting and label.id not in stored for label in changed
+            )
+        return Outcome({}, [], np.empty(0), alarms, bool(self.monitor.alarm), labels=results)
 
     def _with_segments(
         self, events: list[Event], points: object
@@ -284,17 +384,20 @@ class StoredMonitor:
         key = (
             f"{self.name}|{alarm.watched}|{alarm.segment}|{alarm.direction}|{alarm.at + shift + 1}"
         )
+        at, since = int(alarm.at + shift + 1), max(1, int(alarm.since + shift + 1))
         return StoredAlarm(
             id=str(uuid.uuid5(ALARMS, key)),
-            sequence=int(alarm.at + shift + 1),
+            sequence=at,
             monitor=self.name,
             time=now,
             watched=str(alarm.watched),
             segment=None if alarm.segment is None else str(alarm.segment),
             direction=str(alarm.direction),
-            since=max(1, int(alarm.since + shift + 1)),
+            since=since,
             log_evidence=float(alarm.log_evidence),
             threshold=float(alarm.threshold),
+            remark=alarm.remark or None,
+            details=details_of(alarm, at, since),
         )
 
 
@@ -302,6 +405,12 @@ def _complete_columns(monitor: Monitor, row_schema: RowSchema) -> list[int]:
     """Indices of the columns that a score needs: what moves, or what no reference row lacks."""
     names = monitor.scorer.complete
     return [column for column, name in enumerate(row_schema.columns) if name in names]
+
+
+def _optional_parameters(monitor: Monitor) -> list[str]:
+    """What else `observed` takes of the events, if this monitor joins labels by id or time."""
+    parameters = inspect.signature(monitor.observed).parameters
+    return [name for name in ("ids", "times") if name in parameters]
 
 
 def _shortened(label: str) -> str:
@@ -320,14 +429,3 @@ def _other_scores(scores: EventScores) -> list[str | None]:
         return []
     columns = [_finite_or_none(scores[name]) for name in names]
     return [json.dumps(dict(zip(names, row, strict=True))) for row in zip(*columns, strict=True)]
-
-
-def _evidence_after_each(observation: Observation, count: int) -> list[float | None]:
-    """The largest log evidence after each event; that of segments after the last of them."""
-    traces = [trace for trace in observation.trace.values() if np.isfinite(trace).all()]
-    if not traces:
-        return [None] * count
-    logs = [log for key, log in observation.evidence.items() if key.segment is not None]
-    of_segments = max(filter(math.isfinite, logs), default=-math.inf)
-    largest: list[float | None] = np.maximum(np.max(traces, axis=0), of_segments).tolist()
-    return largest

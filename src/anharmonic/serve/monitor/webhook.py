@@ -36,7 +36,7 @@ LOG = logging.getLogger("anharmonic.serve.monitor")
 ATTEMPTS = 20
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 300.0
 SECONDS = 10.0
-INTERNAL = ("attempts", "delivered")
+INTERNAL = ("attempts", "delivered", "cleared", "acknowledged", "acknowledged_by", "note")
 """Columns that are not sent."""
 
 
