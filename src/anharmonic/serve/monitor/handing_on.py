@@ -13,7 +13,7 @@ from anharmonic.serve.monitor.views import View, named_point
 
 __all__ = ["AlarmPage", "PointPage", "read_alarm", "read_point"]
 
-ROWS, BUCKETS = 20, 100
+ROWS, BUCKETS = 20, 60
 AROUND = 200
 """Events before the change and after the alarm that are charted at least."""
 
@@ -31,11 +31,12 @@ class CarryingRow(TypedDict):
 
 
 class AlarmPage(TypedDict):
-    """All that is known of an alarm."""
+    """All that is known of an alarm; `began` is the time of the event that it began near."""
 
     model: str
     version: str
     alarm: ShownAlarm
+    began: float | None
     rows: list[CarryingRow]
     rows_by: str
     segments: list[SegmentRow]
@@ -80,6 +81,7 @@ def read_alarm(view: View, id: str) -> AlarmPage | None:
         "model": status["model"],
         "version": status["version"],
         "alarm": shown_alarm(alarm),
+        "began": _time_of(view, alarm["since"]),
         "rows": [
             {
                 "id": row["id"],
@@ -105,6 +107,13 @@ def read_alarm(view: View, id: str) -> AlarmPage | None:
             segment=alarm["segment"],
         ),
     }
+
+
+def _time_of(view: View, sequence: int) -> float | None:
+    """An event's own time; None where it is no longer kept."""
+    for row in view.queries.scores(sequence - 1, 1):
+        return row["time"] if row["sequence"] == sequence else None
+    return None
 
 
 def _carrying_rows(view: View, alarm: AlarmRow, column: str | None) -> tuple[list[EventRow], str]:

@@ -22,6 +22,8 @@ QUIET_SECONDS = 10.0
 """A line is sent at least this often, so that a dead connection is noticed."""
 STALE_SECONDS = 10.0
 """What is shown is read again after this even if nothing came: others write to the store too."""
+SHARE = 0.1
+"""Of one processor's time that reading for the page may take, while events come."""
 MOST_KEPT = 24
 """Snapshots in memory: three axes of a few models."""
 
@@ -34,10 +36,11 @@ class Snapshot(Past):
 
 
 class Latest(NamedTuple):
-    """The last snapshot: when it was built and read, and of which state of the monitor."""
+    """The last snapshot: when it was built and read, how long that is enough, of which state."""
 
     built: float
     read: float
+    enough: float
     state: tuple[object, ...]
     past: Past
     snapshot: Snapshot
@@ -71,18 +74,19 @@ class Snapshots:
         key = (model or self.live.name, axis)
         async with self._building:
             now, latest = time.monotonic(), self._latest.get(key)
-            if latest and now - latest.built < EVERY_SECONDS:
+            if latest and now - latest.built < latest.enough:
                 return latest.snapshot
             view = await self._opened(model)
-            state, read = view.state, now
+            state, read, enough = view.state, now, EVERY_SECONDS
             # Without a new event or another alarm the queries would give the same again.
             if latest and latest.state == state and now - latest.read < STALE_SECONDS:
                 past, read = latest.past, latest.read
             else:
                 past = await asyncio.to_thread(read_past, view, axis)
+                enough = max(EVERY_SECONDS, (time.monotonic() - now) / SHARE)
             status = view.status() if view.live else await asyncio.to_thread(view.status)
             snapshot: Snapshot = {"status": status, "time": time.time(), **past}
-            self._keep(key, Latest(now, read, state, past, snapshot))
+            self._keep(key, Latest(now, read, enough, state, past, snapshot))
             return snapshot
 
     async def _opened(self, model: str | None) -> View:
