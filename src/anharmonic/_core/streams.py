@@ -60,6 +60,7 @@ class Stream(IntEnum):
     TABLE_CALIBRATION = 83
     TEXT_EDIT = 84
     PLAUSIBILITY = 85
+    LABEL_CHOICE = 90
 
 
 @unique
