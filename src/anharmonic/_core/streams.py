@@ -62,6 +62,7 @@ class Stream(IntEnum):
     TEXT_EDIT = 84
     PLAUSIBILITY = 85
     RANK_TIES = 86
+    LABEL_CHOICE = 90
 
 
 @unique

@@ -34,7 +34,7 @@ class ColumnDrift(NamedTuple):
     name, kind
         The column, and what it is.
     evidence
-        Log evidence of its strongest stream, as if that were watched alone.
+        The log of how many times larger than usual the evidence of its strongest stream is.
     change
         In words, "" where nothing is remembered.
     labels

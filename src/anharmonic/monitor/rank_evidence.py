@@ -392,14 +392,14 @@ class RankEvidence:
         return Crossing(self.directions[number], at, since, 0.0, shares)
 
     def stream_evidence(self) -> Floats:
-        """Each stream's own log evidence now, both ways together: (streams,).
+        """Log of how many times larger each stream's sums are than usual, (streams,).
 
-        In units in which the line is the rate, as if the stream were watched alone.
+        While nothing changes the mean sum of a stream's bets is the number of rows.
         """
         logs = np.zeros(sum(len(mine) for mine in self.members))
         for group, mine in zip(self.groups, self.members, strict=True):
             sums = group.state.sums.now[0].reshape(len(mine), -1).mean(axis=1)
-            logs[mine] = np.log(np.maximum(1.0, group.block * sums))
+            logs[mine] = np.log(np.maximum(1.0, sums / max(1, group.state.steps)))
         return logs
 
     def _logs(self, sums: Floats) -> Floats:

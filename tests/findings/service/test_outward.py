@@ -23,6 +23,8 @@ from starlette.responses import StreamingResponse
 import anharmonic as ah
 from anharmonic.errors import SettingsError
 from anharmonic.serve.monitor import Settings, Store
+from anharmonic.serve.monitor.history import read_curves
+from anharmonic.serve.monitor.past import read_past
 from anharmonic.serve.monitor.queries import Queries
 from anharmonic.serve.monitor.records import Batch, Event
 from tests.serve.conftest import free_port
@@ -112,7 +114,7 @@ def test_all_traffic_is_not_the_points_without_a_segment(tmp_path: Path) -> None
         assert 'gamma_drift_log_evidence{model="toy",segment="(all)",version="1"} 16.0' in page
         assert 'gamma_drift_log_evidence{model="toy",segment=""' not in page
         assert 'gamma_points_total{model="toy",segment="",version="1"} 1.0' in page
-        rows = here.service.snapshots._read_past(4)["segments"]
+        rows = read_past(here.service.snapshots.live, "number")["segments"]
     told = {row["name"]: (row["points"], row["log_evidence"]) for row in rows}
     assert told == {"all": (4, 16.0), "n": (2, None), "s": (1, None), "no segment": (1, None)}
     assert rows[0]["mean"] == 4.0
@@ -145,15 +147,17 @@ def test_the_page_shows_what_alarmed_from_where_it_went(
         assert (first["watched"], first["direction"]) == ("confidence", "down")
         time.sleep(1.05)
         page = here.http.get("/").text
-        past = here.service.snapshots._read_past(400)
+        past = read_past(here.service.snapshots.live, "number")
     assert "Confidence over time" in page
     assert "Points with the smallest confidence" in page
     assert "mean confidence" in page
     values = [row["value"] for row in past["worst"]]
     assert values == sorted(values)
     assert values[0] < 0.51
-    assert 0.5 < past["history"][0]["mean"] < 0.6
-    assert past["reference"]["mean"] > past["history"][0]["mean"] + 0.05
+    channel = past["channels"][0]
+    assert channel["watched"] == "confidence"
+    assert 0.5 < channel["means"][0] < 0.6
+    assert channel["reference"]["mean"] > channel["means"][0] + 0.05
     assert past["worst_since"] == first["since"]
 
 
@@ -171,7 +175,8 @@ def kept(address: str, count: int) -> Store:
 @pytest.mark.finding("code 0.7")
 def test_history_ends_where_it_says(address: str) -> None:
     store = kept(address, 100)
-    history = Queries(store, "m").history(50, 20, 10)
+    curves = read_curves(Queries(store, "m"), ["gamma"], ["gamma"], (21, 50), 10, alone=True)
+    history = curves["steps"]
     store.close()
     assert sum(row["points"] for row in history) == 30
     assert history[-1]["sequence"] == 50

@@ -1,0 +1,226 @@
+"""A model's performance without labels, with an interval, or a refusal in words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import ndtri
+
+from anharmonic._core.protocols import Floats
+from anharmonic.errors import PointsError
+from anharmonic.performance.expecting import Member, average_parts, blend, design
+from anharmonic.performance.metrics import (
+    METRICS,
+    Task,
+    metric_slopes,
+    metric_value,
+    row_losses,
+)
+from anharmonic.performance.reach import Reach
+from anharmonic.performance.result import Interval, Performance
+
+__all__ = ["Estimator", "Reference", "Shift"]
+
+MOST_OUTSIDE = 0.15
+"""A larger share of rows unlike any of the reference, and the estimate is a guess."""
+FEWEST_ALIKE = 100.0
+"""So many reference rows must stand behind an estimate, counted as if weighted by likeness."""
+FEWEST_ROWS = 30
+STRATA = 10
+
+
+class Shift(NamedTuple):
+    """Variance of an estimate's error that no sampling explains, learnt from the reference.
+
+    `drift` between its stretches; `reach` where a whole end of a column was left out.
+    """
+
+    drift: float
+    reach: float
+
+
+class Reference(NamedTuple):
+    """The labelled rows: outputs, observed credits, and those expected out of fold."""
+
+    outputs: Floats
+    observed: Floats
+    expected: Floats
+
+
+@dataclass(frozen=True)
+class Estimator:
+    """Fitted by `fit_performance`.
+
+    Parameters
+    ----------
+    kind
+        "classes" or "numbers".
+    classes
+        What the classes are called, in the order of the outputs' columns.
+    reference
+        Labelled rows that everything was fitted on.
+    shift
+        What a shift adds to the variance, by metric.
+    spreads : (2,)
+        For numbers, Var|e| = k₁·(E|e|)² and Var e² = k₂·(E e²)².
+    """
+
+    kind: Task
+    classes: tuple[object, ...]
+    members: tuple[Member, ...]
+    weights: Floats
+    reach: Reach
+    ranks: tuple[Floats, ...]
+    reference: Reference
+    shift: Mapping[str, Shift]
+    spreads: Floats
+    edges: Floats
+    level: float = 0.9
+    has_features: bool = False
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        return METRICS[self.kind]
+
+    def expected(self, outputs: Floats, features: Floats | None = None) -> Floats:
+        """Expected credits of rows: each class's probability, or |e| and e² (rows, columns)."""
+        outputs, features = self.checked(outputs, features)
+        ordered = None if features is None else rank_codes(features, self.ranks)
+        parts = average_parts(self.members, outputs, design(outputs, ordered))
+        return blend(parts, self.weights, self.kind)
+
+    def checked(self, outputs: Floats, features: Floats | None) -> tuple[Floats, Floats | None]:
+        """As arrays of the shapes that were fitted, or an error."""
+        outputs = np.asarray(outputs, dtype=np.float64)
+        if outputs.shape[1:] != self.reference.outputs.shape[1:]:
+            raise PointsError(
+                "the outputs have another shape than the reference's: give them alike"
+            )
+        if not self.has_features:
+            return outputs, None
+        if features is None:
+            raise PointsError("the reference had features: give those of the rows too")
+        features = np.asarray(features, dtype=np.float64)
+        if features.shape != (len(outputs), len(self.ranks)):
+            raise PointsError(
+                f"features of shape {features.shape}: give ({len(outputs)}, {len(self.ranks)})"
+            )
+        return outputs, features
+
+    def estimate(
+        self, outputs: Floats, features: Floats | None = None, *, level: float | None = None
+    ) -> Performance:
+        """Performance on these rows, without labels.
+
+        Parameters
+        ----------
+        outputs : (rows, classes) or (rows,)
+            What the model answered.
+        features : (rows, columns)
+            As at the fit.
+        level
+            Of the intervals; that of the fit if None.
+        """
+        outputs, features = self.checked(outputs, features)
+        credits = self.expected(outputs, features)
+        level = self.level if level is None else level
+        variances = self.variances(outputs, features, credits)
+        found = {}
+        for name in self.metrics:
+            value = metric_value(name, outputs, credits) if len(outputs) else math.nan
+            half = float(ndtri(0.5 + level / 2)) * math.sqrt(variances[name])
+            found[name] = within(name, value, half)
+        known, reason = self.judge(outputs, features, credits)
+        last = max(len(outputs) - 1, 0)
+        return Performance(found, len(outputs), 0, known, reason, level, last=last)
+
+    def variances(
+        self, outputs: Floats, features: Floats | None, credits: Floats
+    ) -> dict[str, float]:
+        """The error's variance: labels of these rows + finite reference + shift, by metric."""
+        alike = self.rows_alike(outputs, credits)
+        far = float(self.reach.distances(shown_columns(outputs, features)).max(initial=0.0))
+        found = {}
+        for name in self.metrics:
+            own = self.label_variance(name, outputs, credits)
+            # One row's variance over the rows of the reference that count here.
+            finite = own * len(outputs) / max(alike, 1.0)
+            found[name] = own + finite + self.shift[name].drift + far**4 * self.shift[name].reach
+        return found
+
+    def label_variance(self, name: str, outputs: Floats, credits: Floats) -> float:
+        """Var(metric | rows): what their labels, as expected, still leave open."""
+        if not len(outputs):
+            return math.nan
+        slopes = metric_slopes(name, outputs, credits)
+        return float(row_variances(slopes, credits, self.kind, self.spreads).sum())
+
+    def rows_alike(self, outputs: Floats, credits: Floats) -> float:
+        """The reference's effective sample size for rows like these.
+
+        n/Σ w²/r over strata of the expected loss, with shares w here and r in the reference
+        (Kish, 1965).
+        """
+        name = self.metrics[0]
+        now = np.searchsorted(self.edges, row_losses(name, outputs, credits))
+        then = np.searchsorted(
+            self.edges, row_losses(name, self.reference.outputs, self.reference.expected)
+        )
+        count = len(self.edges) + 1
+        shares = np.bincount(now, minlength=count) / max(len(now), 1)
+        known = np.bincount(then, minlength=count) / len(then)
+        return len(then) / float((shares**2 / np.maximum(known, 1 / len(then))).sum() or 1.0)
+
+    def judge(self, outputs: Floats, features: Floats | None, credits: Floats) -> tuple[bool, str]:
+        """Whether the estimate has grounds, and words for why not."""
+        if len(outputs) < FEWEST_ROWS:
+            return False, f"{len(outputs)} rows are too few: give at least {FEWEST_ROWS}"
+        outside = self.reach.outside(shown_columns(outputs, features))
+        share = float(outside.any(axis=1).mean())
+        if share > MOST_OUTSIDE:
+            worst = self.reach.worst(outside)
+            return False, f"{share:.0%} of the rows lie outside the reference: {worst}"
+        alike = self.rows_alike(outputs, credits)
+        if alike < FEWEST_ALIKE:
+            return False, (
+                f"the reference has too few rows of this kind (as good as {alike:.0f}): "
+                "label some of these"
+            )
+        return True, ""
+
+
+def row_variances(slopes: Floats, credits: Floats, kind: Task, spreads: Floats) -> Floats:
+    """Each row's variance of Σ slope·credit, (rows,)."""
+    if kind == "classes":
+        # The label is one draw: Var = Σ p·s² − (Σ p·s)².
+        mean = (credits * slopes).sum(axis=1)
+        return np.asarray((credits * slopes**2).sum(axis=1) - mean**2)
+    return np.asarray((slopes**2 * spreads * credits**2).sum(axis=1))
+
+
+def within(name: str, value: float, half: float) -> Interval:
+    """An interval that stays where the metric can be."""
+    highest = 1.0 if name in {"accuracy", "auc"} else math.inf
+    return Interval(value, max(0.0, value - half), min(highest, value + half))
+
+
+def shown_columns(outputs: Floats, features: Floats | None) -> Floats:
+    """All columns whose reach is kept: features, then outputs."""
+    shown = outputs.reshape(len(outputs), -1)
+    return shown if features is None else np.concatenate([features, shown], axis=1)
+
+
+def rank_codes(features: Floats, ranks: tuple[Floats, ...]) -> Floats:
+    """Codes of categories by their order in the reference; a new one counts as missing."""
+    ordered = features.copy()
+    for column, order in enumerate(ranks):
+        if len(order):
+            cells = features[:, column]
+            codes = np.where(np.isnan(cells), -1, cells).astype(np.int64)
+            inside = (codes >= 0) & (codes < len(order))
+            ordered[:, column] = np.where(inside, order[np.where(inside, codes, 0)], np.nan)
+    return ordered

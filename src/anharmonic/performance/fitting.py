@@ -1,0 +1,230 @@
+"""Fit an estimator of performance on a labelled reference."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anharmonic._core.protocols import Floats
+from anharmonic.errors import PointsError, SettingsError
+from anharmonic.performance.estimator import (
+    STRATA,
+    Estimator,
+    Reference,
+    Shift,
+    rank_codes,
+    shown_columns,
+)
+from anharmonic.performance.expecting import better_size, blend, design, fit_folds, fit_weights
+from anharmonic.performance.metrics import (
+    METRICS,
+    Task,
+    observed_credits,
+    row_losses,
+)
+from anharmonic.performance.reach import fit_reach
+from anharmonic.performance.shifting import (
+    Probe,
+    columns_that_matter,
+    drift_variances,
+    end_variances,
+)
+
+__all__ = ["fit_performance"]
+
+FOLDS = 5
+MOST_ROWS = 30_000
+FEWEST = 200
+PROBE_ROWS = 6_000
+"""Rows in which what a shift does is looked for."""
+
+
+def fit_performance(
+    outputs: Floats,
+    labels: NDArray[Any],
+    features: Floats | None = None,
+    *,
+    kind: Task = "classes",
+    classes: Sequence[object] | None = None,
+    categories: NDArray[np.bool_] | None = None,
+    names: Sequence[str] | None = None,
+    sway: Floats | None = None,
+    level: float = 0.9,
+    seed: int = 0,
+) -> Estimator:
+    """Learn, from rows with labels, to say how a model performs on rows without.
+
+    Parameters
+    ----------
+    outputs : (rows, classes) or (rows,)
+        Probabilities or predictions, for rows that the model was not trained on, in the order in
+        which they came.
+    labels : (rows,)
+        Members of `classes`, or numbers.
+    features : (rows, columns)
+        Numbers, NaN where missing; categories as codes from 0 on. Needs `anharmonic[sklearn]`.
+    kind
+        "classes" or "numbers".
+    classes
+        What the columns of the outputs stand for; 0, 1, … if None.
+    categories : (columns,)
+        Which features are categories.
+    names
+        Of the features, for messages.
+    sway : (rows,) or (rows, scores)
+        Further scores of each row, such as its gamma: features like others.
+    level
+        Of all intervals.
+    seed
+        Of all that is random.
+
+    Examples
+    --------
+    >>> random = np.random.default_rng(0)
+    >>> sure = random.uniform(size=2000)
+    >>> outputs = np.stack([1 - sure, sure], axis=1)
+    >>> estimator = fit_performance(outputs, (random.uniform(size=2000) < sure).astype(int))
+    >>> found = estimator.estimate(outputs[sure > 0.5])
+    >>> found["accuracy"].low < 0.75 < found["accuracy"].high
+    True
+    """
+    outputs = np.asarray(outputs, dtype=np.float64)
+    known = _numbered(labels, kind, classes, outputs)
+    columns = joined(features, sway)
+    if columns is not None and len(columns) != len(outputs):
+        raise PointsError(f"{len(columns)} rows of features and {len(outputs)} outputs: give alike")
+    if len(outputs) < FEWEST:
+        raise PointsError(f"{len(outputs)} labelled rows are too few: give at least {FEWEST}")
+    width = 0 if columns is None else columns.shape[1]
+    listed = np.zeros(width, dtype=bool)
+    if categories is not None:
+        listed[: len(categories)] = categories
+    given = list(names or ()) + [f"column {number}" for number in range(len(names or ()), width)]
+    shown = shown_columns(outputs, columns)
+    spare = shown.shape[1] - width
+    reach = fit_reach(
+        shown,
+        np.concatenate([listed, np.zeros(spare, bool)]),
+        (*given[:width], *["output"] * spare),
+    )
+    if len(outputs) > MOST_ROWS:
+        # Evenly spaced, so that the order in time is kept.
+        kept = np.linspace(0, len(outputs) - 1, MOST_ROWS).astype(np.int64)
+        outputs, known = outputs[kept], known[kept]
+        columns = None if columns is None else columns[kept]
+    ranks = _ranks(columns, listed, known, outputs, kind)
+    ordered = None if columns is None else rank_codes(columns, ranks)
+    inputs = design(outputs, ordered)
+    size = None if columns is None else better_size(outputs, known, inputs, kind, seed)
+    credits = observed_credits(outputs, known, kind)
+    # Every fifth row is left out: weights are for rows like these, wherever they lie.
+    fold = np.arange(len(outputs)) % FOLDS
+    members, stacked = fit_folds(outputs, known, inputs, fold, kind, seed, size=size)
+    weights = fit_weights(stacked, credits, kind)
+    expected = blend(stacked, weights, kind)
+    spreads = _spreads(expected, credits, kind)
+    first = METRICS[kind][0]
+    losses = row_losses(first, outputs, expected)
+    edges = np.unique(np.quantile(losses, np.arange(1, STRATA) / STRATA))
+    reference = Reference(outputs, credits, expected)
+    rows = np.linspace(0, len(inputs) - 1, min(len(inputs), PROBE_ROWS)).astype(np.int64)
+    probe = Probe(outputs[rows], known[rows], inputs[rows], weights, spreads, kind, seed, size)
+    drift = drift_variances(probe)
+    ends = end_variances(probe, columns_that_matter(members, inputs.shape[1]))
+    shift = {name: Shift(drift[name], ends[name]) for name in METRICS[kind]}
+    called = tuple(classes) if classes is not None else tuple(range(credits.shape[1]))
+    return Estimator(
+        kind,
+        called if kind == "classes" else (),
+        members,
+        weights,
+        reach,
+        ranks,
+        reference,
+        shift,
+        spreads,
+        edges,
+        level,
+        columns is not None,
+    )
+
+
+def joined(features: Floats | None, sway: Floats | None) -> Floats | None:
+    """Features with further scores beside them."""
+    parts = [
+        np.asarray(part, dtype=np.float64).reshape(len(part), -1)
+        for part in (features, sway)
+        if part is not None
+    ]
+    return np.concatenate(parts, axis=1) if parts else None
+
+
+def _numbered(
+    labels: NDArray[Any], kind: Task, classes: Sequence[object] | None, outputs: Floats
+) -> NDArray[Any]:
+    """Labels as class numbers, or as numbers; an error in words otherwise."""
+    if kind not in METRICS:
+        raise SettingsError(f'kind {kind!r}: say "classes" or "numbers"')
+    if outputs.ndim != (2 if kind == "classes" else 1):
+        raise PointsError("classes need outputs (rows, classes), numbers need (rows,)")
+    if len(labels) != len(outputs):
+        raise PointsError(f"{len(labels)} labels and {len(outputs)} outputs: give one per row")
+    if not np.isfinite(outputs).all():
+        raise PointsError("some outputs are not finite: leave these rows out")
+    return number_labels(labels, kind, classes, outputs.shape[-1])
+
+
+def number_labels(
+    labels: NDArray[Any], kind: Task, classes: Sequence[object] | None, width: int
+) -> NDArray[Any]:
+    """Labels as the estimator counts them."""
+    if kind == "numbers":
+        numbers = np.asarray(labels, dtype=np.float64)
+        if not np.isfinite(numbers).all():
+            raise PointsError("some labels are not finite: leave these rows out")
+        return numbers
+    number = {label: k for k, label in enumerate(classes if classes is not None else range(width))}
+    found = [number.get(label, -1) for label in np.asarray(labels).tolist()]
+    if -1 in found:
+        raise PointsError(
+            f"label {labels[found.index(-1)]!r} is none of the classes: give classes="
+        )
+    return np.array(found, dtype=np.int64)
+
+
+def _ranks(
+    columns: Floats | None,
+    listed: NDArray[np.bool_],
+    labels: NDArray[Any],
+    outputs: Floats,
+    kind: Task,
+) -> tuple[Floats, ...]:
+    """For each category the place of each code, by the mean label (or of more classes, accuracy)."""
+    if columns is None:
+        return ()
+    by = labels.astype(np.float64)
+    if kind == "numbers":
+        by = np.abs(by - outputs)
+    elif outputs.shape[1] > 2:
+        by = (outputs.argmax(axis=1) == labels).astype(np.float64)
+    ranks = []
+    for column, is_listed in zip(columns.T, listed, strict=True):
+        there = ~np.isnan(column)
+        if not is_listed or not there.any():
+            ranks.append(np.empty(0))
+            continue
+        codes = column[there].astype(np.int64)
+        count = np.bincount(codes)
+        # Rare levels are drawn to the mean by ten rows of it.
+        means = (np.bincount(codes, by[there]) + 10 * by.mean()) / (count + 10)
+        ranks.append(np.where(count > 0, means, np.nan))
+    return tuple(ranks)
+
+
+def _spreads(expected: Floats, credits: Floats, kind: Task) -> Floats:
+    if kind == "classes":
+        return np.ones(2)
+    return np.asarray(((credits - expected) ** 2).mean(axis=0) / (expected**2).mean(axis=0))

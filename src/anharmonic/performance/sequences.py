@@ -1,0 +1,148 @@
+"""Intervals and alarms from late labels that hold whenever one looks.
+
+A confidence sequence holds for the running mean at all times at once, however often it is looked
+at. For values ≥ −c around any guess made before them, exp(λ·S − ψ(λ)·V) with S the sum of the
+deviations from their means, V the squared misses of the guesses and ψ(λ) = −log(1 − λ) − λ never
+grows on average (Howard, Ramdas, McAuliffe and Sekhon, 2021); an average over several λ keeps
+that, and is below 1/α for ever with probability 1 − α (Ville, 1939).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import logsumexp
+
+from anharmonic._core.protocols import Floats
+from anharmonic.errors import SettingsError
+from anharmonic.performance.result import Interval
+
+__all__ = ["Fall", "FallDetector", "MeanSequence"]
+
+LAMBDAS = 0.9 * 0.6 ** np.arange(12)
+"""Bets from bold to shy, each with the same weight."""
+BETS = np.array([0.05, 0.15, 0.35, 0.7])
+"""Shares of the most that a bet against 'not worse' may stake."""
+
+
+@dataclass(frozen=True)
+class MeanSequence:
+    """Running sums of bounded values; adding more gives another one.
+
+    Parameters
+    ----------
+    low, high
+        Between which values lie.
+
+    Examples
+    --------
+    >>> sequence = MeanSequence().add(np.random.default_rng(0).uniform(size=2000) < 0.8)
+    >>> sequence.interval(0.95).low < 0.8 < sequence.interval(0.95).high
+    True
+    """
+
+    low: float = 0.0
+    high: float = 1.0
+    count: int = 0
+    total: float = 0.0
+    squares: float = 0.0
+
+    def add(self, values: Floats) -> MeanSequence:
+        """With these values seen, one after the other."""
+        count, total, squares = self.count, self.total, self.squares
+        for value in (np.asarray(values, dtype=np.float64) - self.low) / (self.high - self.low):
+            # The guess is made before the value is seen: half a value of ½ to begin with.
+            guess = (total + 0.25) / (count + 0.5)
+            squares += (value - guess) ** 2
+            total += value
+            count += 1
+        return MeanSequence(self.low, self.high, count, float(total), float(squares))
+
+    def interval(self, level: float = 0.9) -> Interval:
+        """The running mean, in an interval that holds at all times with probability `level`."""
+        if not self.count:
+            return Interval(math.nan, self.low, self.high)
+        half = _boundary(self.squares, (1 - level) / 2) / self.count
+        width, mean = self.high - self.low, self.total / self.count
+        bounds = max(0.0, mean - half), mean, min(1.0, mean + half)
+        low, value, high = (self.low + width * bound for bound in bounds)
+        return Interval(value, low, high)
+
+
+def _boundary(squares: float, error: float) -> float:
+    """The least S with mean over λ of exp(λ·S − ψ(λ)·V) ≥ 1/error, by halving."""
+    loss = (-np.log1p(-LAMBDAS) - LAMBDAS) * squares
+    line = math.log(1 / error) + math.log(len(LAMBDAS))
+    low, high = 0.0, float(((line + loss) / LAMBDAS).min())
+    for _ in range(60):
+        middle = (low + high) / 2
+        if logsumexp(LAMBDAS * middle - loss) >= line:
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+class Fall(NamedTuple):
+    """An alarm: the label that raised it, counted from the first, and since when it seems."""
+
+    at: int
+    since: int
+    log_evidence: float
+
+
+@dataclass(frozen=True)
+class FallDetector:
+    """Evidence that the mean loss of labelled rows exceeds a limit, at some time.
+
+    Each bet's R = (1 + R)·e with e = 1 + λ·(loss − limit) adds up the winnings of having begun at
+    any label; while the mean loss is not above the limit, the chance of an alarm within T labels
+    is at most T/rate.
+
+    Parameters
+    ----------
+    limit
+        The largest mean loss that is no fall.
+    rate
+        Labels among which one false alarm is allowed.
+    sums, weighted : (bets,)
+        R of each bet, and R with each start weighted by its label's number.
+    seen
+        Labels so far.
+    """
+
+    limit: float
+    rate: float = 10_000.0
+    sums: tuple[float, ...] = (0.0,) * len(BETS)
+    weighted: tuple[float, ...] = (0.0,) * len(BETS)
+    seen: int = 0
+
+    def __post_init__(self) -> None:
+        if not self.limit > 0 or not self.rate >= 1:
+            raise SettingsError("a fall needs a limit above 0 and a rate of at least one label")
+
+    def add(self, losses: Floats) -> tuple[FallDetector, Fall | None]:
+        """With these losses (≥ 0) seen; the first alarm that they raised, if any."""
+        sums, weighted = np.array(self.sums), np.array(self.weighted)
+        seen, first = self.seen, None
+        for loss in np.asarray(losses, dtype=np.float64):
+            # λ = share/limit keeps e above 0 for any loss, however large its weight.
+            gain = 1 + BETS * (loss / self.limit - 1)
+            sums, weighted = (1 + sums) * gain, (seen + weighted) * gain
+            # Far above the line evidence is held, so that it can fall again in time.
+            cap = np.minimum(1.0, 100 * self.rate / np.maximum(sums, 1e-300))
+            sums, weighted = sums * cap, weighted * cap
+            if first is None and sums.mean() >= self.rate:
+                since = round(float(weighted.sum() / sums.sum()))
+                first = Fall(seen, since, math.log(float(sums.mean())))
+            seen += 1
+        made = tuple(sums.tolist()), tuple(weighted.tolist())
+        return FallDetector(self.limit, self.rate, *made, seen), first
+
+    @property
+    def log_evidence(self) -> float:
+        """The logarithm that reaches log(rate) at an alarm."""
+        return math.log(max(1.0, float(np.mean(self.sums))))

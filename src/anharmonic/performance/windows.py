@@ -1,0 +1,158 @@
+"""Windows of a stream: what was estimated in each, and what its labels have said since."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.special import ndtri
+
+from anharmonic._core.protocols import Floats
+from anharmonic.performance.bias import follow_bias
+from anharmonic.performance.estimator import Estimator, within
+from anharmonic.performance.metrics import metric_slopes, metric_value
+from anharmonic.performance.result import Performance
+
+__all__ = ["Window", "close_window", "shown_performance"]
+
+TYPICAL = 10.0
+"""Labels that the expected variance counts as, beside those seen."""
+
+
+@dataclass
+class Window:
+    """A closed window: sums, no rows.
+
+    Parameters
+    ----------
+    number, first, last, rows, start
+        Which it is, its rows in the stream, and the time of the first as text.
+    known, reason
+        Whether its estimate has grounds.
+    values, own, shift : (metrics,)
+        Estimates (of RMSE its square), the variance of their rows' labels, and that of a shift.
+    labelled
+        Labels so far.
+    weights, squared_weights
+        Sums of the labels' weights 1/π, and of their squares.
+    sums, squares : (metrics,)
+        Sums of weighted residuals (observed − expected, per row), and of weighted squares.
+    """
+
+    number: int
+    first: int
+    last: int
+    rows: int
+    start: str
+    known: bool
+    reason: str
+    values: Floats
+    own: Floats
+    shift: Floats
+    labelled: int = 0
+    weights: float = 0.0
+    squared_weights: float = 0.0
+    sums: Floats = field(default_factory=lambda: np.zeros(0))
+    squares: Floats = field(default_factory=lambda: np.zeros(0))
+
+    def add_label(self, residuals: Floats, weight: float) -> None:
+        """One label: how far the row's observed part of each metric is from the expected one."""
+        self.labelled += 1
+        self.weights += weight
+        self.squared_weights += weight**2
+        self.sums = self.sums + weight * residuals
+        self.squares = self.squares + weight * residuals**2
+
+    def bias(self) -> tuple[Floats, Floats]:
+        """What the labels say of the estimates' bias, and its variance, (metrics,) each."""
+        if not self.labelled:
+            return np.zeros(len(self.values)), np.full(len(self.values), math.inf)
+        mean = self.sums / self.weights
+        seen = np.maximum(self.squares / self.weights - mean**2, 0.0)
+        # Few labels do not know their own variance: the expected one counts as some more.
+        variance = (self.labelled * seen + TYPICAL * self.own * self.rows) / (
+            self.labelled + TYPICAL
+        )
+        effective = self.weights**2 / self.squared_weights
+        return mean, variance / effective * (1 - self.share) + 1e-18
+
+    @property
+    def share(self) -> float:
+        """The share of the rows that labels stand for."""
+        return min(1.0, self.labelled / self.rows)
+
+
+def close_window(
+    estimator: Estimator,
+    outputs: Floats,
+    features: Floats | None,
+    number: int,
+    first: int,
+    start: str,
+) -> tuple[Window, Floats, Floats]:
+    """Estimate a full window: it, the expected credits, and slopes (metrics, rows, columns).
+
+    Slopes are per row: a label's residual is Σ slope·(observed − expected).
+    """
+    outputs, features = estimator.checked(outputs, features)
+    credits = estimator.expected(outputs, features)
+    variances = estimator.variances(outputs, features, credits)
+    known, reason = estimator.judge(outputs, features, credits)
+    values, own, shift, slopes = [], [], [], []
+    for name in estimator.metrics:
+        value = metric_value(name, outputs, credits)
+        noise = estimator.label_variance(name, outputs, credits)
+        # RMSE is followed as its square, which is a mean: d(e²) = 2·RMSE·dRMSE.
+        turn = 2 * value if name == "rmse" else 1.0
+        values.append(value**2 if name == "rmse" else value)
+        own.append(turn**2 * noise)
+        shift.append(turn**2 * max(0.0, variances[name] - noise))
+        slopes.append(turn * len(outputs) * metric_slopes(name, outputs, credits))
+    count, last = len(values), first + len(outputs) - 1
+    window = Window(
+        number, first, last, len(outputs), start, known, reason,
+        np.array(values), np.array(own), np.array(shift),
+        sums=np.zeros(count), squares=np.zeros(count),
+    )  # fmt: skip
+    return window, credits, np.stack(slopes)
+
+
+def shown_performance(
+    estimator: Estimator, windows: list[Window], level: float, segment: str | None
+) -> list[Performance]:
+    """Each window with what labels, its own and earlier ones, have taught of the bias."""
+    seen = [window.bias() for window in windows]
+    found: list[dict[str, object]] = [{} for _ in windows]
+    quantile = float(ndtri(0.5 + level / 2))
+    for place, name in enumerate(estimator.metrics):
+        means = np.array([mean[place] for mean, _ in seen])
+        noise = np.array([variance[place] for _, variance in seen])
+        prior = float(np.median([window.shift[place] for window in windows]))
+        bias, spread = follow_bias(means, noise, prior)
+        for number, window in enumerate(windows):
+            share = window.share
+            learnt = np.isfinite(noise[: number + 1]).any()
+            doubt = spread[number] if learnt else window.shift[place]
+            # Rows with labels are known; the others have the bias, and the noise of their labels.
+            value = window.values[place] + bias[number] + share * (means[number] - bias[number])
+            half = quantile * math.sqrt(doubt * (1 - share) ** 2 + window.own[place] * (1 - share))
+            if name == "rmse":
+                value = math.sqrt(max(value, 0.0))
+                half = half / max(2 * value, 1e-300)
+            found[number][name] = within(name, float(value), half)
+    return [
+        Performance(
+            metrics,  # type: ignore[arg-type]
+            window.rows,
+            window.labelled,
+            window.known,
+            window.reason,
+            level,
+            window.first,
+            window.last,
+            window.start or None,
+            segment,
+        )
+        for metrics, window in zip(found, windows, strict=True)
+    ]
