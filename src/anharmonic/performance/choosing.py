@@ -85,7 +85,7 @@ def choose_rows(
     loss = row_losses("log_loss" if name == "auc" else name, outputs, credits)
     order = np.argsort(loss, kind="stable")
     rows = np.sort(order[_systematic(chances[order], count, seed)])
-    outside = estimator.reach.outside(shown_columns(outputs, features)).any(axis=1)
+    outside = np.any(estimator.reach.outside(shown_columns(outputs, features)), axis=1)
     typical = float(np.median(spread))
     reasons = tuple(_reason(spread[row] / max(typical, 1e-300), bool(outside[row])) for row in rows)
     return Chosen(rows, chances[rows], reasons, chances)

@@ -121,7 +121,9 @@ class PerformanceTracker:
             segment = None if segments is None or segments[place] is None else str(segments[place])
             cells = None if features is None else features[place]
             time = "" if times is None else str(times[place])
-            ends = [(None, self._add(None, outputs[place], cells, key, time))]
+            ends: list[tuple[str | None, bool]] = [
+                (None, self._add(None, outputs[place], cells, key, time))
+            ]
             if segment is not None and self._keeps(segment):
                 ends.append((segment, self._add(segment, outputs[place], cells, key, time)))
             if key:
