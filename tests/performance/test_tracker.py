@@ -136,4 +136,4 @@ def test_false_alarms_keep_their_rate() -> None:
     worse = np.random.default_rng(0).uniform(size=500) < np.repeat([0.2, 0.5], 250)
     fall = FallDetector(0.2, rate=5000).add(worse)[1]
     assert fall is not None
-    assert 240 <= fall.since <= fall.at < 400
+    assert 200 <= fall.since <= fall.at < 400
