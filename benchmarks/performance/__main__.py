@@ -21,8 +21,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from anharmonic.performance import Estimator, PerformanceTracker, choose_rows, fit_performance
+from anharmonic.performance.choosing import draw_rows
 from anharmonic.performance.labelled import powered_metric
-from anharmonic.performance.metrics import metric_value, observed_credits
+from anharmonic.performance.metrics import metric_value, observed_credits, row_losses
 from benchmarks.performance.sources import SOURCES, Case
 
 RIVALLED = {"classes": ("accuracy", "auc"), "numbers": ("mae", "rmse")}
@@ -94,16 +95,17 @@ def label_savings(case: Case, estimator: Estimator) -> tuple[float, float]:
     truth = metric_value(name, outputs, observed)
     errors: dict[str, list[float]] = defaultdict(list)
     even = np.full(len(outputs), count / len(outputs))
+    chances_chosen = choose_rows(estimator, outputs, features, count).chances
+    losses = row_losses(name, outputs, expected)
     for draw in range(DRAWS * 3):
         random = np.zeros(len(outputs), dtype=bool)
         random[np.random.default_rng(draw).permutation(len(outputs))[:count]] = True
-        chosen = choose_rows(estimator, outputs, features, count, seed=draw)
         mine = np.zeros(len(outputs), dtype=bool)
-        mine[chosen.rows] = True
+        mine[draw_rows(chances_chosen, losses, count, draw)] = True
         for kind, mask, chances, followed in (
             ("plain", random, even, 0.0),
             ("powered", random, even, None),
-            ("chosen", mine, chosen.chances, None),
+            ("chosen", mine, chances_chosen, None),
         ):
             found = powered_metric(
                 name, outputs, expected, observed, mask, chances, followed=followed
