@@ -1,0 +1,1 @@
+"""Estimates of performance without labels, held against NannyML's."""

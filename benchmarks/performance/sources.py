@@ -308,6 +308,7 @@ def _made(name: str, kind: str, seed: int, *, blind: bool) -> Case:
     signal = features[:, 0] + np.sin(2 * features[:, 1]) + features[:, 2] * features[:, 3] / 2
     signal = (1 - turn) * signal + turn * features[:, 4]
     noise = 0.3 + 0.7 / (1 + np.exp(-2 * features[:, 0]))
+    labels: NDArray[Any]
     if kind == "classes":
         labels = (signal + noise * random.logistic(size=len(signal)) > 0).astype(np.int64)
     else:

@@ -18,7 +18,7 @@ from anharmonic.errors import SettingsError
 from anharmonic.performance.estimator import Estimator, row_variances, shown_columns
 from anharmonic.performance.metrics import metric_slopes, row_losses
 
-__all__ = ["Chosen", "choose_rows", "inclusion_probabilities"]
+__all__ = ["Chosen", "choose_rows", "draw_rows", "inclusion_probabilities"]
 
 EVEN = 0.2
 """The share of labels that is spread evenly."""
@@ -83,9 +83,8 @@ def choose_rows(
     spread = np.sqrt(row_variances(slopes, credits, estimator.kind, estimator.spreads))
     chances = inclusion_probabilities(spread, count)
     loss = row_losses("log_loss" if name == "auc" else name, outputs, credits)
-    order = np.argsort(loss, kind="stable")
-    rows = np.sort(order[_systematic(chances[order], count, seed)])
-    outside = estimator.reach.outside(shown_columns(outputs, features)).any(axis=1)
+    rows = draw_rows(chances, loss, count, seed)
+    outside = np.any(estimator.reach.outside(shown_columns(outputs, features)), axis=1)
     typical = float(np.median(spread))
     reasons = tuple(_reason(spread[row] / max(typical, 1e-300), bool(outside[row])) for row in rows)
     return Chosen(rows, chances[rows], reasons, chances)
@@ -112,13 +111,15 @@ def inclusion_probabilities(spread: Floats, count: int) -> Floats:
         sure |= beyond
 
 
-def _systematic(chances: Floats, count: int, seed: int) -> Integers:
-    """Places at equal steps along the sum of chances, from a random start (Madow, 1949)."""
+def draw_rows(chances: Floats, losses: Floats, count: int, seed: int) -> Integers:
+    """Rows at equal steps along the sum of chances, in the order of their losses (Madow, 1949)."""
+    order = np.argsort(losses, kind="stable")
     start = generator(seed, Stream.LABEL_CHOICE).uniform()
-    ends = np.cumsum(chances)
+    ends = np.cumsum(chances[order])
     # Rounding may leave the last end just short of the count.
     ends *= count / ends[-1]
-    return np.searchsorted(ends, start + np.arange(count), side="right").clip(max=len(chances) - 1)
+    places = np.searchsorted(ends, start + np.arange(count), side="right")
+    return np.sort(order[places.clip(max=len(chances) - 1)])
 
 
 def _reason(ratio: float, outside: bool) -> str:

@@ -163,7 +163,7 @@ def average_parts(members: tuple[Member, ...], outputs: Floats, inputs: Floats) 
     total = members[0].parts(outputs, inputs)
     for member in members[1:]:
         total = total + member.parts(outputs, inputs)
-    return total / len(members)
+    return np.asarray(total / len(members))
 
 
 def fit_weights(parts: Floats, credits: Floats, kind: Task) -> Floats:
@@ -197,7 +197,7 @@ def blend(parts: Floats, weights: Floats, kind: Task) -> Floats:
 
 def _shares(credits: Floats) -> Floats:
     inside = np.clip(credits, LEAST_CREDIT, 1.0)
-    return inside / inside.sum(axis=1, keepdims=True)
+    return np.asarray(inside / inside.sum(axis=1, keepdims=True))
 
 
 def contiguous_folds(count: int, folds: int) -> Integers:

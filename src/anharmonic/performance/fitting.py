@@ -202,7 +202,7 @@ def _ranks(
     outputs: Floats,
     kind: Task,
 ) -> tuple[Floats, ...]:
-    """For each category the place of each code, by the mean label (or of more classes, accuracy)."""
+    """For each category the place of each code: the mean label, error, or accuracy."""
     if columns is None:
         return ()
     by = labels.astype(np.float64)

@@ -78,7 +78,7 @@ class Reach:
                 far[column] = self._distance(there, marks, bool(self.listed[column]))
             gaps = abs(1 - len(there) / max(len(cells), 1) - self.missing[column])
             far[column] = max(far[column], gaps)
-        return np.maximum(far - chance, 0.0)
+        return np.asarray(np.maximum(far - chance, 0.0))
 
     def _distance(self, cells: Floats, marks: Floats, listed: bool) -> float:
         if listed:

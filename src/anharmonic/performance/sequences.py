@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import logsumexp
 
 from anharmonic._core.protocols import Floats
 from anharmonic.errors import SettingsError
@@ -79,7 +78,7 @@ def _boundary(squares: float, error: float) -> float:
     low, high = 0.0, float(((line + loss) / LAMBDAS).min())
     for _ in range(60):
         middle = (low + high) / 2
-        if logsumexp(LAMBDAS * middle - loss) >= line:
+        if np.logaddexp.reduce(LAMBDAS * middle - loss) >= line:
             high = middle
         else:
             low = middle

@@ -88,7 +88,7 @@ def end_variances(probe: Probe, columns: Sequence[int]) -> dict[str, float]:
             # An end that is half of the rows is no end: one value fills it.
             if not 50 <= end.sum() <= len(cells) / 2:
                 continue
-            rest = [part[~end] for part in (probe.outputs, probe.labels, probe.inputs)]
+            rest = probe.outputs[~end], probe.labels[~end], probe.inputs[~end]
             member = fit_member(*rest, probe.kind, probe.seed, size=probe.size)
             parts = member.parts(probe.outputs[end], probe.inputs[end])
             expected = blend(parts, probe.weights, probe.kind)

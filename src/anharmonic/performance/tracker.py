@@ -121,7 +121,9 @@ class PerformanceTracker:
             segment = None if segments is None or segments[place] is None else str(segments[place])
             cells = None if features is None else features[place]
             time = "" if times is None else str(times[place])
-            ends = [(None, self._add(None, outputs[place], cells, key, time))]
+            ends: list[tuple[str | None, bool]] = [
+                (None, self._add(None, outputs[place], cells, key, time))
+            ]
             if segment is not None and self._keeps(segment):
                 ends.append((segment, self._add(segment, outputs[place], cells, key, time)))
             if key:
@@ -155,6 +157,8 @@ class PerformanceTracker:
         ids: Sequence[str],
         labels: NDArray[Any],
         probabilities: Floats | float | None = None,
+        *,
+        share: float | None = None,
     ) -> LabelReport:
         """Labels of rows that went by.
 
@@ -166,6 +170,9 @@ class PerformanceTracker:
             Of their rows.
         probabilities
             The chance with which each row was to be labelled, from `choose_rows`; equal if None.
+        share
+            With unequal chances, the share of all rows that is labelled (count over rows): without
+            it such labels sharpen the estimate, and no alarm or `mean_loss` counts them.
         """
         chances = np.broadcast_to(np.asarray(1.0 if probabilities is None else probabilities,
                                              dtype=np.float64), (len(ids),))  # fmt: skip
@@ -173,6 +180,7 @@ class PerformanceTracker:
             raise PointsError("a chance lies not between 0 and 1: give those rows were chosen by")
         kind, classes = self.estimator.kind, self.estimator.classes or None
         numbered = number_labels(labels, kind, classes, len(ids)).astype(np.float64)
+        alike = bool((chances == chances[:1]).all())
         used, unknown, losses = 0, [], []
         for key, label, chance in zip(map(str, ids), numbered, chances, strict=True):
             row = self.pending.label(key, float(label), float(1 / chance))
@@ -180,14 +188,16 @@ class PerformanceTracker:
                 unknown.append(key)
                 continue
             used += 1
-            losses.append(self._loss(row, float(label)))
+            # Drawn with chance π, a row stands for share/π rows: the mean is that of all rows.
+            weight = 1.0 if alike or share is None else share / float(chance)
+            losses.append(weight * self._loss(row, float(label)))
             for segment in self.pending.segments_of(key):
                 self._credit(key, segment, float(label), float(1 / chance))
-        weights = 1 / chances[[key not in set(unknown) for key in map(str, ids)]]
-        # A row drawn with chance π counts by the mean chance over its own.
-        scaled = np.array(losses) * (weights / weights.mean() if len(weights) else 1.0)
-        self.sequence = self.sequence.add(np.clip(np.array(losses), 0, 1))
-        self.detector, fall = self.detector.add(scaled)
+        fall = None
+        if alike or share is not None:
+            self.detector, fall = self.detector.add(np.array(losses))
+        if alike:
+            self.sequence = self.sequence.add(np.array(losses))
         return LabelReport(used, tuple(unknown), fall)
 
     def _loss(self, outputs: Floats, label: float) -> float:

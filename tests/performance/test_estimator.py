@@ -1,0 +1,178 @@
+"""Exact answers first: a calibrated model, all labels, known chances; then refusals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from anharmonic.errors import PointsError, SettingsError
+from anharmonic.performance import (
+    choose_rows,
+    compare_groups,
+    estimate_labelled,
+    fit_performance,
+)
+from anharmonic.performance.boosting import Trees, fit_trees
+from anharmonic.performance.choosing import inclusion_probabilities
+from anharmonic.performance.metrics import metric_slopes, metric_value, observed_credits
+
+
+def calibrated(count: int, seed: int) -> tuple[Any, Any]:
+    random = np.random.default_rng(seed)
+    second = random.beta(0.7, 0.7, size=count)
+    return np.stack([1 - second, second], axis=1), (random.uniform(size=count) < second) * 1
+
+
+def errors(count: int, seed: int, shift: float = 0.0) -> tuple[Any, Any, Any]:
+    """A regressor whose error grows with its first feature."""
+    random = np.random.default_rng(seed)
+    features = random.uniform(size=(count, 3)) * (1 - shift) + shift
+    outputs = features.sum(axis=1)
+    return outputs, outputs + (0.2 + features[:, 0]) * random.normal(size=count), features
+
+
+@pytest.fixture(scope="module")
+def classifier() -> Any:
+    return fit_performance(*calibrated(4000, 0))
+
+
+@pytest.fixture(scope="module")
+def regressor() -> Any:
+    outputs, labels, features = errors(4000, 0)
+    return fit_performance(outputs, labels, features, kind="numbers", names=("a", "b", "c"))
+
+
+def test_a_calibrated_model_is_estimated_without_bias(classifier: Any) -> None:
+    outputs, _ = calibrated(50_000, 1)
+    found = classifier.estimate(outputs)
+    assert found.known
+    assert found["accuracy"].value == pytest.approx(outputs.max(axis=1).mean(), abs=0.01)
+    entropy = -(outputs * np.log(outputs)).sum(axis=1).mean()
+    assert found["log_loss"].value == pytest.approx(entropy, abs=0.03)
+
+
+def test_intervals_cover_as_often_as_they_say(classifier: Any) -> None:
+    covered = []
+    for seed in range(200):
+        outputs, labels = calibrated(300, 100 + seed)
+        found = classifier.estimate(outputs)
+        credits = observed_credits(outputs, labels, "classes")
+        covered += [
+            found[name].low <= metric_value(name, outputs, credits) <= found[name].high
+            for name in ("accuracy", "auc")
+        ]
+    assert 0.84 <= np.mean(covered) <= 0.99
+
+
+def test_errors_that_grow_with_a_feature_are_followed(regressor: Any) -> None:
+    outputs, labels, features = errors(3000, 5, shift=0.5)
+    truth = np.abs(outputs - labels).mean()
+    before = regressor.estimate(*(errors(3000, 6)[0], errors(3000, 6)[2]))["mae"].value
+    found = regressor.estimate(outputs, features)["mae"]
+    assert abs(found.value - truth) < 0.25 * abs(before - truth)
+
+
+def test_all_labels_give_the_plain_metric(classifier: Any, regressor: Any) -> None:
+    outputs, labels = calibrated(200, 3)
+    everyone = np.ones(200, dtype=bool)
+    found = estimate_labelled(classifier, outputs, None, labels, everyone)
+    truth = (outputs.argmax(axis=1) == labels).mean()
+    assert found["accuracy"] == pytest.approx((truth, truth, truth), abs=1e-12)
+    credits = observed_credits(outputs, labels, "classes")
+    assert found["auc"].value == pytest.approx(metric_value("auc", outputs, credits))
+    predicted, numbers, features = errors(200, 3)
+    found = estimate_labelled(regressor, predicted, features, numbers, everyone)
+    assert found["mae"].value == pytest.approx(np.abs(predicted - numbers).mean())
+    assert found["rmse"].value == pytest.approx(np.sqrt(((predicted - numbers) ** 2).mean()))
+
+
+def test_inverse_chances_are_unbiased_even_if_the_estimator_is_wrong(classifier: Any) -> None:
+    outputs, _ = calibrated(1000, 4)
+    labels = np.random.default_rng(0).integers(0, 2, 1000)  # nothing to do with the outputs
+    truth = (outputs.argmax(axis=1) == labels).mean()
+    values, covered = [], []
+    for seed in range(150):
+        chosen = choose_rows(classifier, outputs, None, 100, seed)
+        mask = np.isin(np.arange(1000), chosen.rows)
+        found = estimate_labelled(classifier, outputs, None, labels, mask, chosen.chances)
+        values.append(found["accuracy"].value)
+        covered.append(found["accuracy"].low <= truth <= found["accuracy"].high)
+    assert np.mean(values) == pytest.approx(truth, abs=4 * np.std(values) / np.sqrt(150))
+    assert np.mean(covered) >= 0.82
+
+
+def test_chances_add_up_and_rows_are_as_many_as_asked(regressor: Any) -> None:
+    outputs, _, features = errors(500, 7)
+    chosen = choose_rows(regressor, outputs, features, 60, seed=1)
+    assert len(set(chosen.rows.tolist())) == len(chosen.reasons) == 60
+    assert chosen.chances.sum() == pytest.approx(60)
+    again = choose_rows(regressor, outputs, features, 60, seed=1)
+    assert np.array_equal(chosen.rows, again.rows)
+    spread = np.array([100.0, 1, 1, 1, 1])
+    assert inclusion_probabilities(spread, 2)[0] == 1
+
+
+def test_slopes_are_derivatives() -> None:
+    outputs, labels = calibrated(40, 8)
+    credits = 0.8 * observed_credits(outputs, labels, "classes") + 0.1
+    for name in ("accuracy", "auc", "log_loss"):
+        slopes = metric_slopes(name, outputs, credits)
+        moved = credits.copy()
+        moved[3, 1] += 1e-6
+        change = metric_value(name, outputs, moved) - metric_value(name, outputs, credits)
+        assert slopes[3, 1] * 1e-6 == pytest.approx(change, rel=1e-3, abs=1e-15)
+
+
+def test_trees_read_as_arrays_answer_as_scikit_learn_does() -> None:
+    ensemble = pytest.importorskip("sklearn.ensemble")
+    random = np.random.default_rng(0)
+    rows = random.normal(size=(400, 3))
+    rows[random.uniform(size=rows.shape) < 0.1] = np.nan
+    targets = np.nan_to_num(rows[:, 0]) + random.normal(size=400)
+    trees = fit_trees(rows, targets, "squares", 0)
+    model = ensemble.HistGradientBoostingRegressor(
+        max_iter=150, learning_rate=0.05, max_leaf_nodes=8, max_depth=4, min_samples_leaf=20,
+        early_stopping=False, random_state=0,
+    ).fit(rows, targets)  # fmt: skip
+    assert np.allclose(trees(rows)[:, 0], model.predict(rows))
+    again = Trees.of("t", trees.arrays("t"))
+    halves = np.concatenate([again(rows[:7]), again(rows[7:])])
+    assert np.array_equal(halves, trees(rows))
+
+
+def test_what_cannot_be_known_is_refused_in_words(regressor: Any, classifier: Any) -> None:
+    outputs, _, features = errors(300, 9)
+    features[:, 1] += 5
+    found = regressor.estimate(outputs, features)
+    assert not found.known
+    assert "b (100%)" in found.reason
+    assert "NOT KNOWN" in repr(found)
+    assert "no:" in found._repr_html_()
+    assert not classifier.estimate(calibrated(5, 0)[0]).known
+    with pytest.raises(PointsError, match="at least 200"):
+        fit_performance(*calibrated(50, 0))
+    with pytest.raises(PointsError, match="none of the classes"):
+        fit_performance(calibrated(300, 0)[0], np.full(300, "x"))
+    with pytest.raises(PointsError, match="features"):
+        regressor.estimate(outputs)
+    with pytest.raises(SettingsError, match="count"):
+        choose_rows(regressor, outputs, features, 301)
+
+
+def test_groups_differ_where_they_do_and_small_ones_are_refused(classifier: Any) -> None:
+    outputs, labels = calibrated(3000, 10)
+    groups = np.where(np.abs(outputs[:, 1] - 0.5) < 0.25, "unsure", "sure")
+    groups[:20] = "few"
+    found = compare_groups(classifier, outputs, None, groups)
+    accuracy = next(line for line in found.differences if line.metric == "accuracy")
+    assert accuracy.clear
+    assert (accuracy.group, accuracy.base) == ("unsure", "sure")
+    assert "too few" in found.refused["few"]
+    assert len(found.to_frame("pyarrow")) == 3
+    with_labels = compare_groups(
+        classifier, outputs, None, groups, labels=labels, chosen=np.arange(3000) % 3 == 0,
+        probabilities=1 / 3,
+    )  # fmt: skip
+    assert with_labels.differences[0].clear
