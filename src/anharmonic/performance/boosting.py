@@ -118,7 +118,10 @@ def fit_trees(
         early_stopping=False,
         random_state=seed,
     )
-    model.fit(rows, targets)
+    # A reference is small: threads that wait for each other cost more than they bring, and on
+    # busy cores a hundred times more.
+    with needs("threadpoolctl", "sklearn").threadpool_limits(1, user_api="openmp"):
+        model.fit(rows, targets)
     nodes = [(tree.nodes, k) for step in model._predictors for k, tree in enumerate(step)]
     width = max([len(node) for node, _ in nodes], default=1)
 
