@@ -66,6 +66,19 @@ def facts(cells: Mapping[str, object]) -> str:
     return f"<table>{rows}</table>"
 
 
+def write_for_people(table: pa.Table, path: str | os.PathLike[str]) -> Path:
+    """Write a table that somebody will open elsewhere: as .csv, or as parquet by any other name."""
+    import pyarrow.csv
+    import pyarrow.parquet as pq
+
+    with whole_file(path) as temporary:
+        if Path(path).suffix == ".csv":
+            pyarrow.csv.write_csv(table, temporary)
+        else:
+            pq.write_table(table, temporary)
+    return Path(path)
+
+
 def save(table: pa.Table, path: str | os.PathLike[str]) -> Path:
     """Write Parquet, whole or not at all."""
     import pyarrow as pa

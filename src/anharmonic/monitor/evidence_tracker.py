@@ -24,10 +24,11 @@ from anharmonic.monitor.describing import (
 )
 from anharmonic.monitor.detector import Crossing
 from anharmonic.monitor.input_evidence import FittedInputs
+from anharmonic.monitor.performance_watch import PerformanceWatch
 from anharmonic.monitor.rank_evidence import LevelScore
 from anharmonic.monitor.recent_points import RecentPoints, RecentRows
 from anharmonic.monitor.rows import count_of
-from anharmonic.monitor.scorer import INPUTS
+from anharmonic.monitor.scorer import ANSWERS, INPUTS
 
 __all__ = ["EvidenceTracker", "part_count"]
 
@@ -74,6 +75,8 @@ class EvidenceTracker:
     ) -> None:
         self.channels, self.rate, self.suspicion = channels, rate, suspicion
         self.fitted_inputs, self.reference = inputs, dict(reference or {})
+        self.judge: PerformanceWatch | None = None
+        """Of a labelled reference: how accurate the model is."""
         self._memory = RecentPoints(memory)
         self.seen = self.scored = 0
         self.skipped: Counter[str] = Counter()
@@ -153,6 +156,9 @@ class EvidenceTracker:
         scores: dict[str, Floats],
         segments: Sequence[str] | Array = None,
         reasons: Reasons = None,
+        *,
+        ids: Sequence[object] | None = None,
+        times: Sequence[object] | None = None,
     ) -> Observation:
         """Take in scores that are known already, without the model.
 
@@ -168,7 +174,13 @@ class EvidenceTracker:
             Labels, None where there are none.
         reasons : (rows,)
             Why rows were not scored.
+        ids : (rows,)
+            By which labels will come; the rows' numbers if not given.
+        times : (rows,)
+            When they came.
         """
+        answers = scores.get(ANSWERS)
+        scores = {name: values for name, values in scores.items() if name != ANSWERS}
         columns = self._stack(scores)
         count = columns.shape[1]
         rows = self.seen + np.arange(count)
@@ -197,6 +209,9 @@ class EvidenceTracker:
                     whole = np.concatenate(([before[direction]], line)) - self._shift
                     trace[Key(watched, None, direction)] = whole[np.cumsum(mine)]
         self._count(scored, reasons)
+        if self.judge is not None and answers is not None:
+            names = None if ids is None else [str(id) for id in ids]
+            self.judge.update(points, answers, rows, names, times, labels)
         return Observation(rows, scores, self.evidence, tuple(alarms), trace)
 
     def _codes_of(self, points: Array, count: int) -> Floats | None:
@@ -299,13 +314,18 @@ class EvidenceTracker:
     def state(self) -> bytes:
         """Evidence, counts and standing alarms: small, of constant size, no pickle."""
         counts = packing.Counts(self.seen, self.scored, self.skipped, self._raised)
-        return packing.packed(self.channels, counts)
+        tracked = b"" if self.judge is None else self.judge.tracker.state()
+        return packing.packed(self.channels, counts, tracked)
 
     def restore(self, state: bytes) -> None:
         """Go on exactly where `state` was taken."""
-        counts = packing.unpacked(state, self.channels)
+        counts, tracked = packing.unpacked(state, self.channels)
         self.seen, self.scored, self.skipped, self._raised = counts
         self._memory.clear()
+        if self.judge is not None:
+            self.judge.forget()
+            if tracked:
+                self.judge.tracker.restore(tracked)
 
 
 def part_count(parts: Iterable[tuple[str, str | None]]) -> int:

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal, Unpack
+from typing import Any, Literal, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,12 +30,19 @@ from anharmonic.monitor.fitting import fitted_channels
 from anharmonic.monitor.input_evidence import FittedInputs
 from anharmonic.monitor.memorising import memorisation_warning
 from anharmonic.monitor.monitor_settings import MonitorSettings
+from anharmonic.monitor.performance_watch import (
+    PERFORMANCE,
+    Labelled,
+    PerformanceWatch,
+    fit_performance_watch,
+)
 from anharmonic.monitor.recent_points import RecentRows
 from anharmonic.monitor.rows import (
     Segmenting,
     count_of,
     rows_of,
     segments_of,
+    spread_over,
     taken,
 )
 from anharmonic.monitor.scorer import (
@@ -54,6 +61,7 @@ from anharmonic.monitor.scorer_fitting import (
     measure_reference,
 )
 from anharmonic.monitor.windows import WindowArguments, Windows, windows_of
+from anharmonic.performance import Curve, Fall, Groups, Performance
 from anharmonic.regions.tables import Kinds
 
 __all__ = ["Monitor"]
@@ -103,7 +111,12 @@ class Monitor(EvidenceTracker):
     directions
         The most neighbours per point.
     memory
-        The latest scored points kept for `culprits`.
+        The latest rows kept for `culprits`, `columns`, `to_label` and `groups`.
+    labels : (rows,)
+        The reference's: then `performance` says how accurate the model is on the stream, without
+        labels or with few and late ones.
+    window
+        Rows per window of the performance curve.
 
     Examples
     --------
@@ -150,6 +163,8 @@ class Monitor(EvidenceTracker):
         bounds: object = None,
         batch_size: int | None = None,
         memory: int = 2000,
+        labels: Array = None,
+        window: int = 500,
     ) -> None:
         if (reference is None) == (quiet is None):
             raise SettingsError("give the points of a quiet time once, as quiet= or as reference")
@@ -186,10 +201,9 @@ class Monitor(EvidenceTracker):
         suspicion, suspicion_cost = memorisation_warning(scorer, reference, watched, seed)
         if suspicion:
             warnings.warn(suspicion, stacklevel=2)
-        labels = segments_of(reference, segment)
         channels, fitted_inputs = fitted_channels(
             scores,
-            labels,
+            segments_of(reference, segment),
             rate,
             confidence,
             block,
@@ -225,6 +239,18 @@ class Monitor(EvidenceTracker):
             ),
             suspicion=suspicion,
         )
+        if labels is not None:
+            inputs = scorer.inputs or inputs_of(scorer.model, reference, kinds)
+            self.judge = fit_performance_watch(
+                scorer.model,
+                inputs,
+                scorer.answers_at(scorer.region(reference)),
+                labels,
+                inputs.codes(reference),
+                window=window,
+                memory=memory,
+                seed=seed,
+            )
 
     def _assemble(
         self,
@@ -242,9 +268,11 @@ class Monitor(EvidenceTracker):
         fit_queries: int,
         suspicion: str = "",
         inputs: FittedInputs | None = None,
+        judge: PerformanceWatch | None = None,
     ) -> None:
         """All that does not change as the stream goes by, and an empty stream."""
         super().__init__(channels, rate, memory, suspicion, inputs, reference)
+        self.judge = judge
         self.scorer, self.watch = scorer, watch
         self.segment, self.score, self.seed = segment, score, seed
         self.usual_shares, self.fit_queries = usual_shares, fit_queries
@@ -253,7 +281,7 @@ class Monitor(EvidenceTracker):
     @property
     def queries_per_row(self) -> int:
         """Model queries that scoring one row costs."""
-        return self.scorer.queries_per_row(self.watch)
+        return self.scorer.queries_per_row(self.watch, self.judge is not None)
 
     @property
     def queries(self) -> int:
@@ -263,18 +291,27 @@ class Monitor(EvidenceTracker):
     def measure(self, points: Array) -> dict[str, Floats]:
         """Scores (rows,) of everything watched: a function of the points alone.
 
+        Where performance is tracked, the model's "answers" (rows, columns) too.
+
         Parameters
         ----------
         points
             One point or many, as the reference's.
         """
         rows = rows_of(points, self.scorer.shape)
-        return self.scorer.measure_all(self.watch, rows)
+        return self.scorer.measure_all(self.watch, rows, self.judge is not None)
 
     measured = measure
     """The name of `measure` in 0.1.0."""
 
-    def update(self, points: Array, segments: Array = None) -> Observation:
+    def update(
+        self,
+        points: Array,
+        segments: Array = None,
+        *,
+        ids: Sequence[object] | None = None,
+        times: Sequence[object] | None = None,
+    ) -> Observation:
         """Score the stream's next rows and update the evidence.
 
         Parameters
@@ -283,11 +320,13 @@ class Monitor(EvidenceTracker):
             One point or many, as the reference's.
         segments : (rows,)
             Their labels; by the rule `segment` if not given.
+        ids, times : (rows,)
+            By which labels will come, the rows' numbers if not given; and when they came.
         """
         rows = rows_of(points, self.scorer.shape)
         scores, reasons = self.considered(rows)
         labels = segments_of(rows, self.segment) if segments is None else segments
-        return self.observed(rows, scores, segments=labels, reasons=reasons)
+        return self.observed(rows, scores, segments=labels, reasons=reasons, ids=ids, times=times)
 
     def considered(self, points: Array) -> tuple[dict[str, Floats], NDArray[np.str_]]:
         """Scores of the next rows as far as the allowance goes, and why others have none.
@@ -315,7 +354,7 @@ class Monitor(EvidenceTracker):
         if len(chosen):
             begun = time.perf_counter()
             for name, values in self.measure(taken(rows, chosen)).items():
-                scores[name][chosen] = values
+                scores[name] = spread_over(len(numbers), chosen, values)
             self._allowance.spent(len(chosen), time.perf_counter() - begun)
         return scores, reasons
 
@@ -335,6 +374,8 @@ class Monitor(EvidenceTracker):
         if alarm is None and not self._raised:
             raise SettingsError("there is no alarm: culprits are of an alarm")
         alarm = alarm or self.alarms[0]
+        if alarm.watched == PERFORMANCE:
+            raise SettingsError("labels raised this alarm, and no row carries it more than others")
         return culprits_of(
             alarm,
             self.channels[alarm.watched, alarm.segment],
@@ -352,6 +393,104 @@ class Monitor(EvidenceTracker):
         if codes is None or self.fitted_inputs is None:
             return None
         return self.fitted_inputs.inputs.of_codes(codes)
+
+    def performance(self, level: float | None = None) -> Performance:
+        """How accurate the model is in the newest window, with intervals, or that nobody can know.
+
+        Parameters
+        ----------
+        level
+            Of the intervals, 0.9 if not given.
+        """
+        return self._judging().tracker.performance(level=level)
+
+    def performance_curve(self, segment: str | None = None, level: float | None = None) -> Curve:
+        """The same, window after window, of all traffic or of a segment."""
+        return self._judging().tracker.curve(segment=segment, level=level)
+
+    def performance_by_segment(self, level: float | None = None) -> dict[str, Performance]:
+        """The newest window of each segment."""
+        return self._judging().tracker.by_segment(level=level)
+
+    def groups(self, level: float | None = None) -> Groups:
+        """Performance by segment over the rows in memory, and differences between segments.
+
+        Parameters
+        ----------
+        level
+            Of each metric's differences together.
+        """
+        return self._judging().compare_segments(level)
+
+    def add_labels(
+        self,
+        ids: Sequence[object],
+        labels: Array,
+        probabilities: Floats | float | None = None,
+    ) -> Labelled:
+        """Labels of rows that went by: they sharpen `performance`, and may raise an alarm.
+
+        Parameters
+        ----------
+        ids
+            As given to `update`; the rows' numbers if none were given.
+        labels : (ids,)
+            Of their rows.
+        probabilities
+            The chance with which each row was chosen for a label, from `to_label`; alike if None.
+        """
+        report = self._judging().add_labels(ids, labels, probabilities)
+        raised = [] if report.fall is None else self._raise_fall(report.fall)
+        return Labelled(report.used, report.unknown, tuple(raised))
+
+    def _raise_fall(self, fall: Fall) -> list[Alarm]:
+        """The alarm that labels raise, none where it stands."""
+        detector = self._judging().tracker.detector
+        words = f"seen at label {fall.at + 1:,}, since about label {fall.since + 1:,}"
+        alarm = Alarm(
+            *(PERFORMANCE, None, "down", max(0, self.seen - 1), max(0, self.seen - 1)),
+            *(fall.log_evidence, float(np.log(detector.rate))),
+            remark=f"at most 1 false alarm per {detector.rate:,.0f} labels",
+            carriers=(words,),
+        )
+        if alarm.key in self._raised:
+            return []
+        self._raised[alarm.key] = alarm
+        return [alarm]
+
+    def to_label(self, count: int = 100, path: str | os.PathLike[str] | None = None) -> Any:
+        """Rows to label next: those that say most about performance, and why.
+
+        Parameters
+        ----------
+        count
+            How many.
+        path
+            A file to write them to, .csv or .parquet.
+
+        Returns
+        -------
+        One line per row: id, row, segment, the chance with which it was chosen (for
+        `add_labels`), and the reason.
+        """
+        recent, chosen = self._judging().choose(count, self.seed + self.seen)
+        columns: dict[str, Array] = {
+            "id": np.array(recent.ids),
+            "row": recent.rows,
+            "probability": chosen.probabilities,
+            "reason": np.array(chosen.reasons),
+        }
+        if any(recent.segments):
+            columns["segment"] = np.array(recent.segments)
+        table = tables.arrow(columns, {"holds": "rows to label"})
+        if path is not None:
+            tables.write_for_people(table, path)
+        return tables.frame(table)
+
+    def _judging(self) -> PerformanceWatch:
+        if self.judge is None:
+            raise SettingsError("performance needs a labelled reference: give labels= to Monitor")
+        return self.judge
 
     def windows(self, watched: str | None = None, **arguments: Unpack[WindowArguments]) -> Windows:
         """Windows of the scored points in memory, and which of their means are unusual.

@@ -37,8 +37,8 @@ class Counts(NamedTuple):
     raised: dict[Key, Alarm]
 
 
-def packed(channels: Channels, counts: Counts) -> bytes:
-    """State of the detectors and the counts."""
+def packed(channels: Channels, counts: Counts, tracked: bytes = b"") -> bytes:
+    """State of the detectors and the counts, and of what else is tracked."""
     arrays: dict[str, Array] = {}
     for number, channel in enumerate(channels.values()):
         arrays |= _channel_arrays(f"{number}", own_detector(channel))
@@ -50,11 +50,15 @@ def packed(channels: Channels, counts: Counts) -> bytes:
         "skipped": dict(counts.skipped),
         "alarms": [alarm.plain() for alarm in counts.raised.values()],
     }
+    if tracked:
+        arrays["tracked"] = np.frombuffer(tracked, dtype=np.uint8)
     return written(arrays, about)
 
 
-def unpacked(state: bytes, channels: Channels) -> Counts:
-    """Put the detectors into the state that was packed; the counts come back."""
+def unpacked(state: bytes, channels: Channels) -> tuple[Counts, bytes]:
+    """Put the detectors into the state that was packed; the counts and what was tracked come
+    back.
+    """
     arrays, about = read(io.BytesIO(state), "the state")
     if about.get("channels") != [list(name) for name in channels]:
         raise SettingsError("the state is of a monitor that watches something else")
@@ -77,7 +81,8 @@ def unpacked(state: bytes, channels: Channels) -> Counts:
         for fields in about["alarms"]
     ]
     raised = {alarm.key: alarm for alarm in alarms}
-    return Counts(about["seen"], about["scored"], Counter(about["skipped"]), raised)
+    counts = Counts(about["seen"], about["scored"], Counter(about["skipped"]), raised)
+    return counts, arrays["tracked"].tobytes() if "tracked" in arrays else b""
 
 
 def own_detector(channel: Channel) -> Evidence | RankEvidence:

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from anharmonic._core.arrays import to_numpy64
 from anharmonic._core.frames import as_table
-from anharmonic._core.protocols import Array, Integers
+from anharmonic._core.protocols import Array, Floats, Integers
 from anharmonic.errors import PointsError, SettingsError
 
-__all__ = ["Segmenting", "count_of", "rows_of", "segments_of", "taken", "unusable"]
+__all__ = ["Segmenting", "count_of", "rows_of", "segments_of", "spread_over", "taken", "unusable"]
 
 Segmenting = str | int | Callable[[Array], Array] | None
 """A column's name or number, or a function from points to labels."""
@@ -42,6 +42,13 @@ def taken(points: Array, rows: Integers) -> Array:
         # pandas would keep the old index, which is no row number any more.
         return nw.maybe_reset_index(table[rows.tolist()]).to_native()
     return points[rows.tolist()]
+
+
+def spread_over(count: int, chosen: Integers, values: Floats) -> Floats:
+    """Values of some rows, (chosen, …), among all of them, NaN elsewhere: (count, …)."""
+    whole = np.full((count, *values.shape[1:]), np.nan)
+    whole[chosen] = values
+    return whole
 
 
 def unusable(points: Array, columns: tuple[str, ...]) -> NDArray[np.bool_]:

@@ -38,6 +38,7 @@ from anharmonic.regions import points as as_points
 from anharmonic.regions.tables import TableNeighbourhood
 
 __all__ = [
+    "ANSWERS",
     "DATA",
     "INPUTS",
     "PREDICTION",
@@ -59,6 +60,8 @@ DATA = "gamma data"
 """Gamma over the data: other rows, the reference's, take the place of a sphere."""
 INPUTS, PREDICTION = "inputs", "prediction"
 NAMES = (INPUTS, PREDICTION, "confidence", "margin", "gamma", "flip", DATA)
+ANSWERS = "answers"
+"""Among scores, the model's answers (rows, columns): no score, and watched by no channel."""
 OF_ANSWERS = (PREDICTION, "confidence", "margin", DATA)
 """What is made of the model's answers at the rows alone: one query serves all of them."""
 STEPS = 25
@@ -147,16 +150,21 @@ class Scorer:
         """Values (rows,) of one thing."""
         return self.measure_all({"": watched}, points)[""]
 
-    def measure_all(self, watch: Mapping[str, Watched], points: object) -> dict[str, Floats]:
-        """Values (rows,) of everything watched."""
+    def measure_all(
+        self, watch: Mapping[str, Watched], points: object, answers: bool = False
+    ) -> dict[str, Floats]:
+        """Values (rows,) of everything watched; with `answers` those too, (rows, columns)."""
         values, answered = self.measure_asking(watch, points)
+        if answers and answered is None:
+            answered = self.answers_at(self.region(points))
         if DATA in watch.values():
             assert self.over_data is not None
             answered = self.answers_at(self.region(points)) if answered is None else answered
             scores = self.over_data.score(unmoved(points), answered)
             scores = without_rounding(scores, answered)
             values |= {name: scores for name, thing in watch.items() if thing == DATA}
-        return {name: values[name] for name in watch}
+        measured = {name: values[name] for name in watch}
+        return measured if not answers or answered is None else {**measured, ANSWERS: answered}
 
     def measure_asking(
         self, watch: Mapping[str, Watched], points: object
@@ -198,12 +206,12 @@ class Scorer:
         moved = 0 if self.ball is None else self.ball.count
         return 1 + moved if watched in ("gamma", "flip") else 1
 
-    def queries_per_row(self, watch: Mapping[str, Watched]) -> int:
+    def queries_per_row(self, watch: Mapping[str, Watched], answers: bool = False) -> int:
         """What one row of everything costs: the answers at a row serve all that is made of them."""
         things = list(watch.values())
         moving = sum(self.queries(thing) for thing in things if thing in ("gamma", "flip"))
         asked = "gamma" in things and self._gives_answers
-        asking = any(thing in OF_ANSWERS for thing in things if not callable(thing))
+        asking = answers or any(thing in OF_ANSWERS for thing in things if not callable(thing))
         return moving + (1 if asking and not asked else 0)
 
     def gamma_of(self, region: Region) -> Floats:

@@ -22,6 +22,7 @@ from anharmonic.monitor.dependence import dependence_of, why_no_promise
 from anharmonic.monitor.detector import Evidence
 from anharmonic.monitor.input_evidence import FittedInputs
 from anharmonic.monitor.packing import FORMAT, own_detector, read, written
+from anharmonic.monitor.performance_watch import PerformanceWatch
 from anharmonic.monitor.rank_evidence import RankEvidence
 from anharmonic.monitor.scorer import DATA, INPUTS, Scorer, Watch, Watched, chosen_watch
 from anharmonic.monitor.storing_data import (
@@ -30,6 +31,7 @@ from anharmonic.monitor.storing_data import (
     weights_facts,
     weights_from,
 )
+from anharmonic.monitor.storing_performance import judge_arrays, judge_facts, judge_from
 from anharmonic.monitor.storing_ranks import (
     inputs_arrays,
     inputs_facts,
@@ -84,6 +86,9 @@ def save(monitor: Monitor, path: str | os.PathLike[str], memory: int) -> Path:
     if monitor.fitted_inputs is not None:
         arrays |= inputs_arrays(monitor.fitted_inputs)
         about["inputs"] = inputs_facts(monitor.fitted_inputs)
+    if monitor.judge is not None:
+        arrays |= judge_arrays(monitor.judge)
+        about["judge"] = judge_facts(monitor.judge)
     with whole_file(path) as temporary:
         Path(temporary).write_bytes(written(arrays, about))
     return Path(path)
@@ -149,6 +154,7 @@ class Parts(TypedDict):
     fit_queries: int
     suspicion: str
     inputs: FittedInputs | None
+    judge: PerformanceWatch | None
 
 
 def load(path: str | os.PathLike[str], model: object, watch: Watch | None) -> tuple[Parts, bytes]:
@@ -183,6 +189,9 @@ def load(path: str | os.PathLike[str], model: object, watch: Watch | None) -> tu
         "fit_queries": about["fit_queries"],
         "suspicion": about.get("suspicion", ""),
         "inputs": inputs,
+        "judge": None
+        if about.get("judge") is None
+        else judge_from(about["judge"], arrays, scorer.model, about["seed"]),
     }
     return parts, arrays["state"].tobytes()
 

@@ -18,6 +18,9 @@ from anharmonic.regions.tables.kinds import ColumnKind
 from anharmonic.regions.tables.storing import coding_facts, coding_from
 
 __all__ = [
+    "columns_arrays",
+    "columns_facts",
+    "columns_from",
     "inputs_arrays",
     "inputs_facts",
     "inputs_from",
@@ -78,25 +81,13 @@ def ranks_from(name: str, facts: Mapping[str, Any], arrays: Mapping[str, Array])
 
 def inputs_arrays(fitted: FittedInputs) -> dict[str, Array]:
     """What was learnt of a reference's columns."""
-    arrays = {f"inputs.{name}": np.asarray(getattr(fitted.inputs, name)) for name in COLUMNS}
-    arrays["inputs.means"] = fitted.means
-    for number, (levels, surprise) in enumerate(
-        zip(fitted.inputs.levels, fitted.inputs.surprise, strict=True)
-    ):
-        arrays[f"inputs.levels.{number}"] = levels
-        arrays[f"inputs.surprise.{number}"] = surprise
-    return arrays
+    return {**columns_arrays("inputs", fitted.inputs), "inputs.means": fitted.means}
 
 
 def inputs_facts(fitted: FittedInputs) -> dict[str, object]:
     """What these numbers mean, ready for JSON."""
     return {
-        "kinds": [list(kind[:3]) for kind in fitted.inputs.kinds],
-        "coding": coding_facts(fitted.inputs.coding),
-        "streams": [
-            [column, aspect, None if np.isnan(level) else level]
-            for column, aspect, level in fitted.inputs.streams
-        ],
+        **columns_facts(fitted.inputs),
         "left_out": fitted.left_out,
         "histograms": {
             name: [shown.labels, shown.shares, shown.edges, shown.levels]
@@ -109,23 +100,48 @@ def inputs_from(
     facts: Mapping[str, Any], arrays: Mapping[str, Array], evidence: RankEvidence
 ) -> FittedInputs:
     """The inputs that `inputs_facts` and `inputs_arrays` describe, with their channel."""
+    histograms = {
+        name: Histogram(tuple(labels), tuple(shares), tuple(edges), levels)
+        for name, (labels, shares, edges, levels) in facts["histograms"].items()
+    }
+    inputs = columns_from("inputs", facts, arrays)
+    return FittedInputs(inputs, evidence, arrays["inputs.means"], facts["left_out"], histograms)
+
+
+def columns_arrays(name: str, inputs: Inputs) -> dict[str, Array]:
+    """The arrays of how rows become streams."""
+    arrays = {f"{name}.{part}": np.asarray(getattr(inputs, part)) for part in COLUMNS}
+    for number, (levels, surprise) in enumerate(zip(inputs.levels, inputs.surprise, strict=True)):
+        arrays[f"{name}.levels.{number}"] = levels
+        arrays[f"{name}.surprise.{number}"] = surprise
+    return arrays
+
+
+def columns_facts(inputs: Inputs) -> dict[str, object]:
+    """All else of it, ready for JSON."""
+    return {
+        "kinds": [list(kind[:3]) for kind in inputs.kinds],
+        "coding": coding_facts(inputs.coding),
+        "streams": [
+            [column, aspect, None if np.isnan(level) else level]
+            for column, aspect, level in inputs.streams
+        ],
+    }
+
+
+def columns_from(name: str, facts: Mapping[str, Any], arrays: Mapping[str, Array]) -> Inputs:
+    """What `columns_facts` and `columns_arrays` describe."""
     kinds = tuple(ColumnKind(*kind) for kind in facts["kinds"])
     streams = tuple(
         InputStream(column, aspect, float("nan") if level is None else level)
         for column, aspect, level in facts["streams"]
     )
-    parts = {name: arrays[f"inputs.{name}"] for name in COLUMNS}
     count = range(len(kinds))
-    inputs = Inputs(
+    return Inputs(
         kinds=kinds,
         coding=coding_from(facts["coding"], kinds),
         streams=streams,
-        levels=tuple(arrays[f"inputs.levels.{number}"] for number in count),
-        surprise=tuple(arrays[f"inputs.surprise.{number}"] for number in count),
-        **parts,
+        levels=tuple(arrays[f"{name}.levels.{number}"] for number in count),
+        surprise=tuple(arrays[f"{name}.surprise.{number}"] for number in count),
+        **{part: arrays[f"{name}.{part}"] for part in COLUMNS},
     )
-    histograms = {
-        name: Histogram(tuple(labels), tuple(shares), tuple(edges), levels)
-        for name, (labels, shares, edges, levels) in facts["histograms"].items()
-    }
-    return FittedInputs(inputs, evidence, arrays["inputs.means"], facts["left_out"], histograms)

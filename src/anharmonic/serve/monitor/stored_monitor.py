@@ -18,7 +18,8 @@ from anharmonic._core.protocols import Floats
 from anharmonic.errors import SettingsError
 from anharmonic.monitor import Alarm, Key, Monitor
 from anharmonic.monitor.allowance import Allowance
-from anharmonic.monitor.rows import count_of, rows_of, segments_of, taken
+from anharmonic.monitor.rows import count_of, rows_of, segments_of, spread_over, taken
+from anharmonic.monitor.scorer import ANSWERS
 from anharmonic.serve.http.problems import WriteConflict
 from anharmonic.serve.monitor.alarm_details import details_of
 from anharmonic.serve.monitor.channel_evidence import (
@@ -171,7 +172,9 @@ class StoredMonitor:
     def _model_noise(self) -> float:
         """How much scores of the same points may differ, from two calls of the model."""
         points = taken(self._reference, np.arange(min(PROBED, count_of(self._reference))))
-        first, second = (np.stack([*self.monitor.measure(points).values()]) for _ in range(2))
+        measured = (self.monitor.measure(points) for _ in range(2))
+        names = list(self.monitor.watch)
+        first, second = (np.stack([scores[name] for name in names]) for scores in measured)
         return NOISES * float(np.abs(first - second).max())
 
     def probe_model(self) -> None:
@@ -196,7 +199,7 @@ class StoredMonitor:
             begun = time.perf_counter()
             points = self.row_schema.points([events[row].values for row in chosen.tolist()])
             for name, values in self.monitor.measure(points).items():
-                scores[name][chosen] = values
+                scores[name] = spread_over(len(events), chosen, values)
             self._allowance.spent(len(chosen), time.perf_counter() - begun)
         return scores
 
@@ -424,7 +427,7 @@ def _finite_or_none(values: Floats) -> list[float | None]:
 
 def _other_scores(scores: EventScores) -> list[str | None]:
     """Scores of whatever else is watched, as JSON per event."""
-    names = list(scores)[1:]
+    names = [name for name in list(scores)[1:] if name != ANSWERS]
     if not names:
         return []
     columns = [_finite_or_none(scores[name]) for name in names]
