@@ -66,7 +66,7 @@ def test_inputs_are_watched_unless_told_otherwise(files):
 def test_people_get_a_table_and_a_page(files):
     found = run("--out", "replay.html", "--watch", "gamma", "--no-restart")
     assert found.exit_code == 0, found.output
-    assert "gamma up" in found.output
+    assert "gamma rose" in found.output
     assert "features that bend more: a" in found.output
     page = (files / "replay.html").read_text()
     assert "What would have been raised" in page

@@ -356,6 +356,10 @@ class WatchOptions:
     drop: Annotated[str | None, typer.Option(help="Columns to leave out, such as the label.")] = (
         None
     )
+    labels: Annotated[
+        str | None,
+        typer.Option(help="The reference's column of labels: then accuracy is estimated too."),
+    ] = None
     moving: Annotated[
         str | None,
         typer.Option(help="Columns that may move; if not told, those that the model reads."),
@@ -363,8 +367,14 @@ class WatchOptions:
     column_kind: ColumnKind = None
     seed: Seed = 0
 
+    @property
+    def dropped(self) -> str | None:
+        """Columns that are left out, the label among them."""
+        names = [*(parsing.split(self.drop) or []), *([self.labels] if self.labels else [])]
+        return ",".join(names) or None
+
     def arguments(self) -> parsing.Arguments:
-        """What was said, as arguments of a `Monitor`."""
+        """What was said, as arguments of a `Monitor`; the labels are read with the reference."""
         return {
             "moving": parsing.split(self.moving),
             "kinds": parsing.column_kinds(self.column_kind),

@@ -18,6 +18,7 @@ __all__ = [
     "Arguments",
     "check_one_model",
     "chosen",
+    "column_of",
     "executor",
     "given",
     "given_data",
@@ -89,6 +90,17 @@ def given_data(path: Path | None) -> Path:
     if path is None:
         raise typer.BadParameter("give the points with the model", param_hint="--data")
     return path
+
+
+def column_of(table: Array, name: str) -> Array:
+    """One column of a table, such as its labels."""
+    import narwhals.stable.v1 as nw
+    import numpy as np
+
+    frame = nw.from_native(table, eager_only=True)
+    if name not in frame.columns:
+        raise SettingsError(f"no column {name}: there are {', '.join(frame.columns)}")
+    return np.asarray(frame[name].to_numpy())
 
 
 def points_data(

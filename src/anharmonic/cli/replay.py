@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
 import typer
 from rich.console import Console
 from rich.table import Table
@@ -14,14 +13,17 @@ from rich.table import Table
 import anharmonic as ah
 from anharmonic.cli.groups import Json, ModelOptions, WatchOptions, grouped
 from anharmonic.cli.output_files import claim_page
-from anharmonic.cli.parsing import chosen, given_data, names_of, split
+from anharmonic.cli.parsing import chosen, column_of, given_data, names_of, split
 from anharmonic.cli.show import command_line, plain, printable, tell
 
 if TYPE_CHECKING:
-    from anharmonic._core.protocols import Array
     from anharmonic.monitor import Replay
+    from anharmonic.performance import Curve
 
 __all__ = ["monitor", "replay_command"]
+
+ALARMED = 100
+"""The exit code of a replay with alarms, where asked for."""
 
 monitor = typer.Typer(
     no_args_is_help=True, help="Watch a model's scores for drift, without labels."
@@ -52,6 +54,13 @@ def replay_command(
     time: Annotated[str | None, typer.Option(help="A column that says when.")] = None,
     block: Annotated[str, typer.Option(help='Scores to average before a bet, or "auto".')] = "auto",
     restart: Annotated[bool, typer.Option(help="Start anew after each alarm.")] = True,
+    label_delay: Annotated[
+        int | None,
+        typer.Option(min=0, help="Give the stream's own labels so many rows late; else never."),
+    ] = None,
+    fail_on_alarm: Annotated[
+        bool, typer.Option("--fail-on-alarm", help="End with code 100 where there are alarms.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """What a monitor would have raised on a recorded stream, when, and because of which points.
@@ -72,7 +81,7 @@ def replay_command(
             ModelOptions(source=model.model, output=model.output, trust=model.trust),
         )
     stream_file, quiet_file = given_data(data), watched.reference
-    dropped = ",".join([*(split(watched.drop) or []), *([time] if time else [])]) or None
+    dropped = ",".join([*(split(watched.dropped) or []), *([time] if time else [])]) or None
     stream, quiet = read_data(stream_file, tell), read_data(quiet_file, tell)
     # Either may lack the label, and the reference the time.
     either = [name for name in names_of(quiet) if name != time]
@@ -81,6 +90,7 @@ def replay_command(
         chosen(quiet, watched.columns, dropped, quiet_file, split(dropped) or []),
         watch="auto" if watch == ["auto"] else watch,
         block="auto" if block == "auto" else int(block),
+        labels=None if watched.labels is None else column_of(quiet, watched.labels),
         **watched.arguments(),
     )
     tell(f"{monitor.scorer.verb} {named.shown(monitor.settings.columns)}")
@@ -88,7 +98,11 @@ def replay_command(
         replay = ah.monitor.replay(
             monitor,
             chosen(stream, watched.columns, dropped, stream_file, either),
-            times=None if time is None else _column(stream, time),
+            times=None if time is None else column_of(stream, time),
+            labels=None
+            if label_delay is None or watched.labels is None
+            else column_of(stream, watched.labels),
+            delay=label_delay or 0,
             restart=restart,
             progress=progress,
         )
@@ -99,13 +113,25 @@ def replay_command(
         print(json.dumps(plain(replay.summary())))
     else:
         _show(replay)
+    if fail_on_alarm and replay.alarms:
+        raise typer.Exit(ALARMED)
 
 
-def _column(table: Array, name: str) -> Array:
-    import narwhals.stable.v1 as nw
-
-    # That it is there was checked when it was dropped.
-    return np.asarray(nw.from_native(table, eager_only=True)[name].to_numpy())
+def _show_performance(console: Console, curve: Curve) -> None:
+    """Each window's metrics, at most ten windows."""
+    metrics = list(curve[0].metrics)
+    table = Table(title=f"performance, window by window ({curve[0].level:.0%} intervals)")
+    for name in ("rows", "labelled", *metrics, "known"):
+        table.add_column(name, justify="right" if name in ("rows", "labelled") else "left")
+    step = max(1, len(curve) // 10)
+    for window in list(curve)[::step]:
+        table.add_row(
+            f"{window.first:,}–{window.last:,}",
+            f"{window.labelled:,}",
+            *(str(window[name]) for name in metrics),
+            "yes" if window.known else printable(window.reason),
+        )
+    console.print(table)
 
 
 def _show(replay: Replay) -> None:
@@ -116,6 +142,8 @@ def _show(replay: Replay) -> None:
         f"scores averaged: {printable(blocks)}"
     )
     console.print(f"Promised: {replay.promise}." if replay.promised else f"Mind: {replay.promise}.")
+    if replay.performance:
+        _show_performance(console, replay.performance)
     if not replay.alarms:
         console.print("Nothing to raise.")
         return
@@ -123,8 +151,9 @@ def _show(replay: Replay) -> None:
     for name in ("alarm", "segment", "at row", "since about", "log evidence"):
         table.add_column(name, justify="left" if name in ("alarm", "segment") else "right")
     for alarm in replay.alarms[:20]:
+        words = "; ".join((f"{alarm.watched} {alarm.change}", *alarm.carriers))
         table.add_row(
-            printable(f"{alarm.watched} {alarm.direction}"),
+            printable(words),
             printable(alarm.segment or "all"),
             f"{alarm.at:,}",
             f"{alarm.since:,}",

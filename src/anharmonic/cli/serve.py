@@ -13,7 +13,7 @@ import typer
 import anharmonic as ah
 from anharmonic.cli.groups import ModelOptions, WatchOptions, grouped
 from anharmonic.cli.output_files import claim
-from anharmonic.cli.parsing import named_model, points_data, split
+from anharmonic.cli.parsing import column_of, named_model, points_data, split
 from anharmonic.cli.show import tell
 from anharmonic.errors import MissingExtra
 
@@ -60,6 +60,7 @@ def serve_command(
     ANHARMONIC_INGEST_TOKEN and ANHARMONIC_READ_TOKEN guard it, ANHARMONIC_WEBHOOK_SECRET signs.
     """
     from anharmonic._core.columns import shown
+    from anharmonic._core.files import read_data
     from anharmonic.cli.address import require_free
 
     service = service_package()
@@ -76,10 +77,15 @@ def serve_command(
     )
     require_free(port, host)
     loaded = model.load()
-    points = points_data(watched.reference, watched.columns, watched.drop)
+    points = points_data(watched.reference, watched.columns, watched.dropped)
+    labels = None
+    if watched.labels is not None:
+        labels = column_of(read_data(watched.reference), watched.labels)
     with closing(service.Store(store)) as storage:
         tell(f"measuring {len(points):,} reference points …")
-        monitor = ah.Monitor(loaded, points, watch=_watch(watch), **watched.arguments())
+        monitor = ah.Monitor(
+            loaded, points, watch=_watch(watch), labels=labels, **watched.arguments()
+        )
         served = service.StoredMonitor(
             monitor, points, storage, name or loaded.name, version, fresh
         )

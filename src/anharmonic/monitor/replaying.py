@@ -16,6 +16,7 @@ from anharmonic.monitor.monitor import Monitor
 from anharmonic.monitor.monitor_settings import MonitorSettings
 from anharmonic.monitor.rows import count_of, segments_of, taken
 from anharmonic.monitor.windows import WindowArguments, Windows, windows_of
+from anharmonic.performance import Curve
 
 __all__ = ["Replay", "replay"]
 
@@ -54,6 +55,8 @@ class Replay:
         Of the monitor.
     times : (rows,)
         Of the rows, where known.
+    performance
+        Window by window, where the reference has labels.
     """
 
     scores: dict[str, Floats]
@@ -68,6 +71,7 @@ class Replay:
     queries: int
     settings: MonitorSettings
     times: Array | None = None
+    performance: Curve | None = None
 
     def __len__(self) -> int:
         return len(next(iter(self.scores.values())))
@@ -134,6 +138,7 @@ class Replay:
                 for number, alarm in enumerate(self.alarms)
             ],
             "settings": self.settings.plain(),
+            "performance": [window.plain() for window in self.performance or ()],
         }
 
 
@@ -159,6 +164,8 @@ def replay(
     *,
     segments: Array = None,
     times: Array | None = None,
+    labels: Array | None = None,
+    delay: int = 0,
     restart: bool = True,
     progress: Callable[[int, int], None] | None = None,
 ) -> Replay:
@@ -174,6 +181,10 @@ def replay(
         Labels; by the monitor's own rule if not given.
     times : (rows,)
         When the rows came, for windows and alarms.
+    labels : (rows,)
+        Of the stream, given to a monitor of a labelled reference; None or NaN where unknown.
+    delay
+        Rows after which a label comes.
     restart
         Whether the monitor begins anew after each alarm, as if somebody had looked into it, so
         that later changes are raised too; the last alarm may then repeat the same change.
@@ -191,7 +202,8 @@ def replay(
     size up
     """
     count = count_of(points)
-    labels = segments_of(points, monitor.segment) if segments is None else np.asarray(segments)
+    names = segments_of(points, monitor.segment) if segments is None else np.asarray(segments)
+    late = None if labels is None else LateLabels(np.asarray(labels), delay, monitor.seen)
     queries_before = monitor.queries
     observations: list[Observation] = []
     alarms: list[Alarm] = []
@@ -205,11 +217,14 @@ def replay(
             observation = monitor.observed(
                 taken(batch, rows[piece] - start),
                 {name: values[piece] for name, values in scores.items()},
-                segments=None if labels is None else labels[rows[piece]],
+                segments=None if names is None else names[rows[piece]],
                 reasons=reasons[piece],
+                times=None if times is None else [str(time) for time in times[rows[piece]]],
             )
             observations.append(observation)
             alarms += observation.alarms
+            if late is not None:
+                alarms += late.give(monitor)
             # Before the reset, which forgets the points.
             culprits += [
                 monitor.culprits(alarm=alarm)
@@ -235,7 +250,28 @@ def replay(
         queries=spent,
         settings=monitor.settings,
         times=times,
+        performance=None if monitor.judge is None else monitor.performance_curve(),
     )
+
+
+class LateLabels:
+    """A stream's labels, given to a monitor so many rows after their own."""
+
+    def __init__(self, labels: Array, delay: int, first: int) -> None:
+        self.labels, self.delay, self.first, self.given = labels, delay, first, 0
+
+    def give(self, monitor: Monitor) -> tuple[Alarm, ...]:
+        """Hand over those that are due; the alarms that they raise."""
+        due = min(len(self.labels), monitor.seen - self.first - self.delay)
+        rows = [
+            row
+            for row in range(self.given, due)
+            if (label := self.labels[row]) is not None and label == label
+        ]
+        self.given = max(self.given, due)
+        if not rows:
+            return ()
+        return monitor.add_labels([self.first + row for row in rows], self.labels[rows]).alarms
 
 
 def _joined(parts: list[dict[Name, Floats]]) -> dict[Name, Floats]:

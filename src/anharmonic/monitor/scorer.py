@@ -32,7 +32,7 @@ from anharmonic.measures.setup.settling import Setup, settle
 from anharmonic.measures.setup.sphere import Sphere, rows_on_device
 from anharmonic.measures.stability import nstep_robustness
 from anharmonic.monitor.inputs import Inputs
-from anharmonic.monitor.rows import unusable
+from anharmonic.monitor.rows import count_of, unusable
 from anharmonic.regions import Region, unmoved
 from anharmonic.regions import points as as_points
 from anharmonic.regions.tables import TableNeighbourhood
@@ -140,8 +140,11 @@ class Scorer:
 
     def unusable(self, points: Array) -> NDArray[np.bool_]:
         """Which rows (rows,) lack a cell in one of these columns."""
-        if self.ball is None and self.over_data is not None:
-            return self.over_data.lacking(unmoved(points))
+        if self.ball is None:
+            if self.over_data is not None:
+                return self.over_data.lacking(unmoved(points))
+            # Rows are asked for as they are: the model takes what it takes.
+            return np.zeros(count_of(points), dtype=bool)
         if self.law is not None:
             return self.region(points).unusable()
         return unusable(points, self.columns)
