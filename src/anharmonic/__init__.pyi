@@ -4,6 +4,7 @@ from . import gate as gate
 from . import images as images
 from . import llm as llm
 from . import monitor as monitor
+from . import performance as performance
 from . import plots as plots
 from . import regions as regions
 from . import report as report
