@@ -51,6 +51,7 @@ NAMES = {
     "suspects",
     "sweep",
     "tracking",
+    "performance",
     "training",
     "workers",
 }
