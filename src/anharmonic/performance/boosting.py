@@ -118,7 +118,9 @@ def fit_trees(
         early_stopping=False,
         random_state=seed,
     )
-    model.fit(rows, targets)
+    # One thread: on a busy machine the fit waits for the slowest core at every split.
+    with needs("threadpoolctl", "sklearn").threadpool_limits(1, user_api="openmp"):
+        model.fit(rows, targets)
     nodes = [(tree.nodes, k) for step in model._predictors for k, tree in enumerate(step)]
     width = max([len(node) for node, _ in nodes], default=1)
 
