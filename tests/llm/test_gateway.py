@@ -169,7 +169,7 @@ def test_answers_that_become_unsteady_raise_an_alarm():
             assert seen()["weighed"] < 60
         (alarm,) = seen()["alarms"]
         assert (alarm["watched"], alarm["direction"]) == ("gamma", "up")
-        assert 14 <= alarm["since"] <= alarm["at"] == alarm["chat"] == seen()["weighed"] - 1
+        assert 5 <= alarm["since"] <= alarm["at"] == alarm["chat"] == seen()["weighed"] - 1
         assert seen()["evidence"]["gamma up"] >= seen()["line"]
         assert caller.get("/anharmonic/reset").status_code == 404
         evil = caller.post("/anharmonic/reset", headers={"origin": "https://evil.example"})

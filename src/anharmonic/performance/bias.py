@@ -1,9 +1,9 @@
 """What labels say of an estimate's bias, window after window, when each has only a few.
 
 The bias is a level that wanders: b_t = b_{t−1} + N(0, q), b_0 ~ N(0, p), and the labels of a
-window see it with a variance v. p and q are those under which the labels were most likely; then
-Kalman's filter gives each window's bias from its own labels and those before it (West and
-Harrison, 1997, chapter 2).
+window see it with a variance v. Kalman's filter gives each window's bias from its own labels and
+those before it (West and Harrison, 1997, chapter 2), averaged over p and q by how likely the labels
+were under them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["follow_bias"]
 
 STEPS = (0.0, 0.01, 0.05, 0.2, 1.0)
 """q as shares of p."""
-SCALES = (0.01, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
+SCALES = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
 """p as multiples of what the reference made one expect."""
 
 
@@ -39,19 +39,23 @@ def follow_bias(seen: Floats, variances: Floats, prior: float) -> tuple[Floats, 
     known = np.isfinite(variances)
     if not known.any():
         return np.zeros(len(seen)), np.full(len(seen), prior)
-    # What the labels themselves can resolve is a floor: the reference may know of no shift at all.
-    floor = max(prior, 0.1 * float(np.median(variances[known])))
-    best, chosen = -np.inf, (floor, 0.0)
+    # A reference that knows of no shift at all still allows for a small one.
+    expected = max(prior, 1e-3 * float(np.median(variances[known])))
+    logs, fits = [], []
     for scale in SCALES:
         for step in STEPS:
-            level = scale * floor
-            # A weak wish for what was expected: one window must not undo the reference.
-            wish = -0.5 * (np.log(scale) / np.log(10.0)) ** 2
-            likelihood = _filter(seen, variances, level, step * level)[2] + wish
-            if likelihood > best:
-                best, chosen = likelihood, (level, step * level)
-    mean, variance, _ = _filter(seen, variances, *chosen)
-    return mean, variance
+            mean, variance, likelihood = _filter(
+                seen, variances, scale * expected, step * scale * expected
+            )
+            # A normal prior on the logarithm: a factor of ten is one standard deviation.
+            logs.append(likelihood - 0.5 * np.log10(scale) ** 2)
+            fits.append((mean, variance))
+    weights = np.exp(np.array(logs) - max(logs))
+    weights /= weights.sum()
+    means, variances = (np.array(part) for part in zip(*fits, strict=True))
+    mean = weights @ means
+    # Within the settings, and between them.
+    return mean, weights @ (variances + (means - mean) ** 2)
 
 
 def _filter(seen: Floats, variances: Floats, p: float, q: float) -> tuple[Floats, Floats, float]:

@@ -118,8 +118,7 @@ def fit_trees(
         early_stopping=False,
         random_state=seed,
     )
-    # A reference is small: threads that wait for each other cost more than they bring, and on
-    # busy cores a hundred times more.
+    # One thread: on a busy machine the fit waits for the slowest core at every split.
     with needs("threadpoolctl", "sklearn").threadpool_limits(1, user_api="openmp"):
         model.fit(rows, targets)
     nodes = [(tree.nodes, k) for step in model._predictors for k, tree in enumerate(step)]
