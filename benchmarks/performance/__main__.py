@@ -204,7 +204,9 @@ def report(
     return {
         f"not above NannyML on any (above: {', '.join(worse) or 'none'})": not worse,
         f"below NannyML on half ({better} of {pairs})": better * 2 >= pairs,
-        f"the same in each data set and metric ({sum(inside)} of {len(inside)})": all(inside),
+        f"intervals cover 85–95% in each data set and metric ({sum(inside)} of {len(inside)})": all(
+            inside
+        ),
         f"90% intervals cover 85–95% where known, all windows ({np.mean(both):.1%})": 0.85
         <= float(np.mean(both))
         <= 0.95,
