@@ -5,6 +5,11 @@ tables/; PYTHON is that of an environment with NannyML, whose own data sets are 
 Bars: mean |estimated − true| per window not above NannyML's on any data set and below on half;
 90% intervals cover 85–95% where the estimate claims to know; 2% of labels halve the error; chosen
 rows need 30% fewer labels for the same width.
+
+Beside each error stands its floor: the mean |true − expected| that the labels of a window's own
+rows would leave if every row's expected loss were known, √(2/π) of their standard deviation as the
+estimator has it. Nothing but the labels themselves can go below it, so that where half of an error
+is less than the floor, 2% of labels cannot halve it.
 """
 
 from __future__ import annotations
@@ -31,13 +36,14 @@ LABELS, DRAWS = 0.02, 40
 
 
 class Line(NamedTuple):
-    """Per window: errors of three estimates, whether it was covered and known."""
+    """Per window: errors of three estimates, whether it was covered and known, and the floor."""
 
     ours: list[float]
     theirs: list[float]
     labelled: list[float]
     covered: list[bool]
     known: list[bool]
+    floor: list[float]
 
 
 def their_estimates(python: str, folder: Path, cases: dict[str, Case]) -> dict[str, Any]:
@@ -65,7 +71,7 @@ def compare(case: Case, theirs: Any, estimator: Estimator, seed: int) -> dict[st
     tracker.add_labels([ids[row] for row in drawn], labels[drawn])
     lines = {}
     for name in estimator.metrics:
-        line = Line([], [], [], [], [])
+        line = Line([], [], [], [], [], [])
         for number, (found, later) in enumerate(zip(plain, tracker.curve(), strict=True)):
             rows = slice(number * case.window, (number + 1) * case.window)
             credits = observed_credits(outputs[rows], labels[rows], estimator.kind)
@@ -74,6 +80,9 @@ def compare(case: Case, theirs: Any, estimator: Estimator, seed: int) -> dict[st
             line.labelled.append(abs(later[name].value - truth))
             line.covered.append(found[name].low <= truth <= found[name].high)
             line.known.append(found.known)
+            expected = estimator.expected(outputs[rows], features[rows])
+            noise = estimator.label_variance(name, outputs[rows], expected)
+            line.floor.append(float(np.sqrt(2 / np.pi * noise)))
             if name in RIVALLED[case.kind]:
                 line.theirs.append(abs(float(theirs[name][number]) - truth))
         lines[name] = line
@@ -150,12 +159,12 @@ def report(
     cases: dict[str, Case], theirs: dict[str, Any], names: list[str], seeds: int
 ) -> dict[str, bool]:
     """Print a line per data set and metric; the bars and whether they are met."""
-    worse, better, pairs, halved = [], 0, 0, []
+    worse, better, pairs, halved, out_of_reach = [], 0, 0, [], 0
     coverage: dict[bool, list[bool]] = {True: [], False: []}
     savings = []
     inside: list[bool] = []
     print(f"{'data':15s} {'metric':9s} {'ours':>9s} {'± seeds':>9s} {'NannyML':>9s} "
-          f"{'with 2%':>9s} {'covered':>8s} {'known':>6s}")  # fmt: skip
+          f"{'with 2%':>9s} {'floor':>9s} {'covered':>8s} {'known':>6s}")  # fmt: skip
     for name in names:
         lines = defaultdict(list)
         for seed in range(seeds):
@@ -172,11 +181,12 @@ def report(
             ours = np.array([np.mean(line.ours) for line in found])
             theirs_mean = np.mean([np.mean(line.theirs or [np.nan]) for line in found])
             labelled = np.mean([np.mean(line.labelled) for line in found])
+            floor = float(np.mean([np.mean(line.floor) for line in found]))
             known = np.concatenate([line.known for line in found])
             covered = np.concatenate([line.covered for line in found])[known]
             spread = ours.std(ddof=1) if len(ours) > 1 else np.nan
             print(f"{name:15s} {metric:9s} {ours.mean():9.4g} {spread:9.2g} {theirs_mean:9.4g} "
-                  f"{labelled:9.4g} {covered.mean() if len(covered) else np.nan:8.0%} "
+                  f"{labelled:9.4g} {floor:9.4g} {covered.mean() if len(covered) else np.nan:8.0%} "
                   f"{known.mean():6.0%}", flush=True)  # fmt: skip
             if metric in RIVALLED[case.kind]:
                 pairs += 1
@@ -184,6 +194,7 @@ def report(
                 if ours.mean() > theirs_mean:
                     worse.append(f"{name} {metric}")
                 halved.append((f"{name} {metric}", labelled / ours.mean()))
+                out_of_reach += ours.mean() / 2 < floor
             if not case.blind:
                 coverage[SOURCES[name].chosen_on].extend(covered.tolist())
                 if len(covered):
@@ -198,7 +209,8 @@ def report(
           f"was chosen, {shares[False]:.1%} of the others")  # fmt: skip
     ratio = [share for _, share in halved]
     print(f"error with 2% of labels over that without: median {np.median(ratio):.2f}, at most half "
-          f"in {sum(share <= 0.5 for share in ratio)} of {len(ratio)}")  # fmt: skip
+          f"in {sum(share <= 0.5 for share in ratio)} of {len(ratio)}; half of the error is below "
+          f"the floor in {out_of_reach}")  # fmt: skip
     both = coverage[True] + coverage[False]
     saved = [float(np.median([line[place] for line in savings])) for place in (1, 2)]
     return {
