@@ -111,7 +111,8 @@ class Monitor(EvidenceTracker):
     directions
         The most neighbours per point.
     memory
-        The latest rows kept for `culprits`, `columns`, `to_label` and `groups`.
+        The latest rows kept for `culprits`, `columns`, `to_label` and `groups`, and rows that wait
+        for a label.
     labels : (rows,)
         The reference's: then `performance` says how accurate the model is on the stream, without
         labels or with few and late ones.

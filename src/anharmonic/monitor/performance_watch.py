@@ -219,7 +219,7 @@ def fit_performance_watch(
         raise SettingsError("performance needs probabilities: pass output='probability'")
     known = np.array([mark is not None and mark == mark for mark in marks.tolist()])
     outputs, marks, codes = outputs_of(answers[known], model), marks[known], codes[known]
-    tracker = fit_tracker(model, inputs, outputs, marks, codes, window, seed)
+    tracker = fit_tracker(model, inputs, outputs, marks, codes, window, memory, seed)
     return PerformanceWatch(tracker, inputs, model, (outputs, marks, codes), memory)
 
 
@@ -230,9 +230,14 @@ def fit_tracker(
     labels: NDArray[Any],
     codes: Floats,
     window: int,
+    memory: int,
     seed: int,
 ) -> PerformanceTracker:
-    """A tracker whose estimator has learnt from outputs, labels and coded rows."""
+    """A tracker whose estimator has learnt from outputs, labels and coded rows.
+
+    At most `memory` rows wait for a label: they are part of the state, which is written with
+    every batch that a service takes.
+    """
     coded = None if inputs.coding is None else [code.listed for code in inputs.coding.columns]
     categories = np.array(
         [
@@ -251,4 +256,6 @@ def fit_tracker(
         names=inputs.names,
         seed=seed,
     )
-    return PerformanceTracker(estimator, window=window, tolerance=TOLERANCE, rate=RATE)
+    return PerformanceTracker(
+        estimator, window=window, pending=max(1, memory), tolerance=TOLERANCE, rate=RATE
+    )

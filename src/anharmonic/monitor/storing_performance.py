@@ -50,5 +50,6 @@ def judge_from(
     if outputs.ndim > 1 and model.classes:
         labels = np.array(model.classes)[labels]
     codes = arrays["judge.codes"]
-    tracker = fit_tracker(model, inputs, outputs, labels, codes, facts["window"], seed)
+    made = (facts["window"], facts["memory"], seed)
+    tracker = fit_tracker(model, inputs, outputs, labels, codes, *made)
     return PerformanceWatch(tracker, inputs, model, (outputs, labels, codes), facts["memory"])
