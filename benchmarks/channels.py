@@ -83,6 +83,14 @@ def levels(random: Random, count: int) -> pd.DataFrame:
     return pd.DataFrame(columns | {"x": random.normal(size=count)})
 
 
+def many_levels(random: Random, count: int) -> pd.DataFrame:
+    """Two thousand levels, most of them rare: every reference lacks some."""
+    chances = 1 / np.arange(1, 2001)
+    levels = random.choice(2000, (count, 3), p=chances / chances.sum())
+    names = {f"c{k}": [f"level {level}" for level in levels[:, k]] for k in range(3)}
+    return pd.DataFrame(names | {"x": random.normal(size=count)})
+
+
 def people(random: Random, count: int) -> pd.DataFrame:
     age = random.integers(18, 80, count)
     income = np.where(random.random(count) < 0.15, np.nan, random.lognormal(10, 0.7, count))
@@ -128,6 +136,7 @@ KINDS: dict[str, tuple[Draw, Callable[[Any], Floats]]] = {
     "copies": (copies, bends),
     "gaps": (gaps, bends),
     "categories": (levels, bends_in_tables),
+    "many rare levels": (many_levels, bends_in_tables),
     "people": (people, bends_in_tables),
     "AR(0.5)": (remembering(0.5), bends),
     "AR(0.95)": (remembering(0.95), bends),

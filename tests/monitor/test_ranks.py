@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import permutations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import anharmonic as ah
@@ -120,6 +121,25 @@ def test_classes_are_watched_by_their_shares():
     (crossing,) = watch.feed(fewer, 2000 + np.arange(2000))[0]
     assert crossing.direction == "either"
     assert 1900 < crossing.since < crossing.at < 2600
+
+
+def test_levels_that_a_reference_happens_to_lack_are_no_alarm():
+    """Of five hundred levels, most of them rare, every reference lacks some that will come."""
+    chances = 1 / np.arange(1, 501)
+    alarms = 0
+    for seed in range(20):
+        random = np.random.default_rng(seed)
+        names = random.choice(500, 1600, p=chances / chances.sum())
+        table = pd.DataFrame({"town": [f"town {name}" for name in names]})
+        quiet, traffic = table[:600], table[600:].reset_index(drop=True)
+        watch = ah.Monitor(lambda x: np.zeros(len(x)), quiet, watch="inputs", false_alarms=5_000)
+        alarms += watch.update(traffic).alarm
+    # The bound is a fifth: three standard errors above four are nine.
+    assert alarms <= 9
+    strange = traffic.assign(town=np.where(np.arange(1000) % 5 == 0, "elsewhere", traffic["town"]))
+    watch.reset()
+    (alarm,) = watch.update(strange).alarms
+    assert "new or rare" in alarm.carriers[0]
 
 
 def test_memory_makes_blocks_and_a_discount():

@@ -112,7 +112,7 @@ def describe_classes(
     words = []
     for carrier in carriers[:NAMED]:
         if carrier.stream == len(levels):
-            words.append("classes that the reference has not")
+            words.append("other classes")
         else:
             share = float(usual[carrier.stream])
             now = _share_after(share, carrier.shift)
@@ -125,7 +125,7 @@ def describe_classes(
 def _describe_shift(inputs: Inputs, stream: InputStream, shift: float, usual: float) -> str:
     """One stream, from the shift that its evidence speaks for."""
     if stream.aspect == "unseen":
-        return f"{stream.column} has values that the reference has not"
+        return f"{stream.column} has values that are new or rare"
     if stream.aspect == "missing":
         now = _share_after(usual, shift)
         return f"{stream.column} is missing in {now} of rows instead of {_percent(usual)}"
@@ -168,8 +168,8 @@ def _describe(inputs: Inputs, stream: InputStream, usual: float, now: float) -> 
 
 def _describe_share(inputs: Inputs, stream: InputStream, usual: float, now: float) -> str:
     if stream.aspect == "unseen":
-        what = f"{stream.column} has values that the reference has not"
-        return f"{what}, in {_percent(now)} of rows" if now else ""
+        what = f"{stream.column} has values that are new or rare"
+        return f"{what}, in {_percent(now)} of rows instead of {_percent(usual)}" if now else ""
     missing = stream.aspect == "missing"
     what = "is missing" if missing else f"= {_level(inputs, stream)}"
     return f"{stream.column} {what} in {_percent(now)} of rows instead of {_percent(usual)}"

@@ -76,7 +76,7 @@ def fit_input_evidence(
     for number, stream in enumerate(inputs.streams):
         if stream.aspect in BINARY:
             first = values[number, :aside]
-            rates[number] = _mean(first[np.isfinite(first)]) if np.isfinite(first).any() else 0.0
+            rates[number] = _rate(inputs, codes[:aside], stream, first)
         if stream.aspect in NEEDS_ASIDE:
             values[number, :aside] = np.nan
     settled = [_settle(inputs.streams[k], values[k], block, seed) for k in range(len(values))]
@@ -120,6 +120,19 @@ def _settle(stream: InputStream, values: Floats, block: int | str, seed: int) ->
         # What never happens has no order to learn from.
         return Settled(1, 0.0, None)
     return settle_stream(present, block, seed)
+
+
+def _rate(inputs: Inputs, codes: Floats, stream: InputStream, first: Floats) -> float:
+    """How often yes is to be expected, from the part that is set aside; any guess is fair.
+
+    Of levels that this part has not, by how many it has once (Good and Turing).
+    """
+    if stream.aspect == "unseen":
+        place = inputs.names.index(stream.column)
+        known = inputs.levels[place]
+        once = sum(int(np.sum(codes[:, place] == level)) == 1 for level in known.tolist())
+        return once / len(codes) if len(known) > 1 else 0.0
+    return _mean(first) if np.isfinite(first).any() else 0.0
 
 
 def _lines(streams: Sequence[InputStream]) -> Lines:

@@ -70,7 +70,7 @@ class Inputs:
     gaps : (columns,)
         Whether the reference has missing cells.
     levels
-        Of columns without order, the levels of the reference; empty for others.
+        Of columns without order, the levels of the part that is set aside; empty for others.
     surprise
         Of the same columns, −log of each level's share, and for other levels.
     middles, units : (columns,)
@@ -148,7 +148,7 @@ class Inputs:
         return finite if aspect == "value" else np.abs(finite - self.middles[place])
 
     def _unseen(self, cells: Floats, place: int) -> Array:
-        """Cells that the reference has none like: infinite, missing, or of another level."""
+        """Cells that are new or rare: infinite, missing where none is, or of another level."""
         missing = np.isnan(cells)
         unseen = np.isinf(cells) | (missing & (not self.gaps[place]))
         if len(self.levels[place]):
@@ -199,9 +199,10 @@ def fit_inputs(
 def _settled(kinds: tuple[ColumnKind, ...], coding: Coding | None, codes: Floats) -> Inputs:
     aside = codes[: max(2, int(ASIDE * len(codes)))]
     gaps = np.isnan(codes).any(axis=0)
+    # Of the part that is set aside, so that the rest says how often a level is new to it.
     levels = tuple(
-        np.unique(cells[~np.isnan(cells)]) if _without_order(kind, cells) else np.empty(0)
-        for kind, cells in zip(kinds, codes.T, strict=True)
+        _levels(first, cells) if _without_order(kind, cells) else np.empty(0)
+        for kind, first, cells in zip(kinds, aside.T, codes.T, strict=True)
     )
     surprise = tuple(_surprise(cells, known) for cells, known in zip(aside.T, levels, strict=True))
     numbers = _numbers(aside, levels, surprise)
@@ -213,7 +214,7 @@ def _settled(kinds: tuple[ColumnKind, ...], coding: Coding | None, codes: Floats
     units[present] = np.where(spread > 0, spread, 1.0)
     standard = np.clip(np.nan_to_num((finite - middles) / units), -FARTHEST, FARTHEST)
     axes = _axes(standard)
-    streams = _streams(kinds, levels, gaps, codes, axes.shape[1])
+    streams = _streams(kinds, levels, gaps, aside, axes.shape[1])
     return Inputs(kinds, coding, streams, gaps, levels, surprise, middles, units, axes)
 
 
@@ -223,11 +224,17 @@ def _without_order(kind: ColumnKind, cells: Floats) -> bool:
     return kind.kind in LEVELS or not len(present) or bool(present.min() == present.max())
 
 
+def _levels(first: Floats, cells: Floats) -> Floats:
+    """The levels of a column's first cells; of all of them where the first are missing."""
+    known = np.unique(first[~np.isnan(first)])
+    return known if len(known) else np.unique(cells[~np.isnan(cells)])
+
+
 def _streams(
     kinds: tuple[ColumnKind, ...],
     levels: tuple[Floats, ...],
     gaps: Array,
-    codes: Floats,
+    aside: Floats,
     components: int,
 ) -> tuple[InputStream, ...]:
     streams = [InputStream(ALL_COLUMNS, "distance")]
@@ -237,7 +244,7 @@ def _streams(
         return tuple(streams)
     for place, kind in enumerate(kinds):
         if len(levels[place]):
-            cells = codes[:, place]
+            cells = aside[:, place]
             counts = [int(np.sum(cells == level)) for level in levels[place]]
             order = np.argsort(-np.array(counts), kind="stable")[:MOST_LEVELS]
             # Of two levels one says it all.
@@ -245,7 +252,7 @@ def _streams(
             if len(levels[place]) > 1:
                 streams += [InputStream(kind.name, "level", levels[place][k]) for k in shown]
         else:
-            spike = _spike(codes[:, place])
+            spike = _spike(aside[:, place])
             if spike is not None:
                 streams.append(InputStream(kind.name, "level", spike))
             streams.append(

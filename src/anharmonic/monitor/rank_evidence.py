@@ -232,7 +232,8 @@ class RankEvidence:
                 f"say what is usual: give at least {FEWEST * settled.block}"
             )
         aside = max(1, int(ASIDE * len(scores)))
-        single = LevelScore.of(scores) if levels else SingleScore.of(scores[:aside])
+        first = scores[:aside]
+        single = LevelScore.of(first) if levels else SingleScore.of(first)
         streams = single.streams(scores)
         binary = np.array([set(np.unique(row)) <= {0.0, 1.0} for row in streams])
         rates = np.where(binary, np.nanmean(streams[:, :aside], axis=1), np.nan)
