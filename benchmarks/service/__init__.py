@@ -7,7 +7,8 @@ Bars: at least 2,000 scored requests a second; p99 below 100 ms at half of that,
 request was due, not from when it could be sent; twenty kills during load lose nothing that was
 acknowledged, keep nothing twice, and the detectors go on exactly; the proxy adds less than 5 ms
 at p99; ten thousand random requests find no server error, nor do ten thousand changed ones, at the
-service and through the proxy, and no good one between them is lost.
+service and through the proxy, and no good one between them is lost; three replicas on one
+PostgreSQL, killed twenty times, are one monitor (`replicas`).
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ from benchmarks.service.fuzz import fuzzed
 from benchmarks.service.kills import survived
 from benchmarks.service.load import Load, closed, opened
 from benchmarks.service.mutated import mutated
+from benchmarks.service.postgres import postgres_server
 from benchmarks.service.proxied import added, model_server, proxied
+from benchmarks.service.replicas import false_alarms_of_replicas, replicas_survive
 from benchmarks.service.target import FEATURES, Target
 
 BAR, LATENCY, KILLS, EXAMPLES, CHANGED = 2000, 0.100, 20, 1000, 10_000
@@ -61,6 +64,16 @@ def unchanged(folder: Path) -> bool:
     return service.well and proxy.well
 
 
+def replicated(folder: Path) -> bool:
+    """Whether three replicas on one PostgreSQL are one monitor, whoever is killed."""
+    with postgres_server() as server:
+        if server is None:
+            print("replicas: no PostgreSQL here: apt-get install postgresql")
+            return False
+        survive = replicas_survive(folder, server.database("replicas"), KILLS // 2)
+        return false_alarms_of_replicas(server, runs=100, rows=2000, per=2000) and survive
+
+
 def told(what: str, load: Load) -> None:
     spread = ", ".join(f"p{100 * q:g} {load.quantile(q) * 1e3:.1f} ms" for q in (0.5, 0.99, 0.999))
     busy = f"service {load.server_share:.0%}, generator {load.own_share:.0%} of a core"
@@ -79,6 +92,7 @@ def main() -> bool:
             "proxy": lambda: added(folder),
             "fuzz": lambda: unharmed(folder),
             "mutated": lambda: unchanged(folder),
+            "replicas": lambda: replicated(folder),
         }
         met = [parts[each]() for each in chosen]
     return all(met)

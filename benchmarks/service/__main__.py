@@ -1,4 +1,4 @@
-"""`python -m benchmarks.service [load] [kills] [proxy] [fuzz] [mutated]`."""
+"""`python -m benchmarks.service [load] [kills] [proxy] [fuzz] [mutated] [replicas]`."""
 
 from benchmarks.service import main
 

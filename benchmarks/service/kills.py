@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import random
 import threading
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,7 @@ from anharmonic.serve.monitor.store import Store
 from benchmarks.service.load import closed, requests
 from benchmarks.service.target import Target
 
-__all__ = ["survived"]
+__all__ = ["kept_exactly", "survived"]
 
 MARK = 16
 """Bytes before a kept state that say whose it is."""
@@ -45,6 +46,23 @@ def survived(folder: Path, kills: int, store: str | None = None, seconds: float 
 
 
 def _checked(address: str, folder: Path, acknowledged: set[str], kills: int) -> bool:
+    good, rows, _ = kept_exactly(address, folder, acknowledged)
+    print(
+        f"{kills} kills during load: {len(acknowledged):,} acknowledged, {rows:,} kept; none lost, "
+        f"none twice and the detectors exactly where the kept scores lead: "
+        f"{'met' if good else 'MISSED'}"
+    )
+    return good
+
+
+def kept_exactly(
+    address: str, folder: Path, acknowledged: set[str]
+) -> tuple[bool, int, list[tuple[str, str, int]]]:
+    """Whether what was acknowledged is kept once and the detectors are where it leads.
+
+    With how many rows are kept, and the alarms that one monitor raises at these: what is watched,
+    in which direction, at which row.
+    """
     store = Store(address)
     with store.reading() as connection:
         rows = connection.execute(select(events).order_by(events.c.sequence)).all()
@@ -60,12 +78,20 @@ def _checked(address: str, folder: Path, acknowledged: set[str], kills: int) -> 
     first, *others = monitor.watch
     scores = {name: [json.loads(row.others)[name] for row in rows] for name in others}
     scores[first] = [row.score for row in rows]
-    monitor.observed(points, {name: np.array(scores[name]) for name in monitor.watch})
+    alarms = []
+    # In the batches they were written in: an alarm that stands keeps others from being raised.
+    for part in _batches([row.received for row in rows]):
+        batch = {name: np.array(scores[name][part]) for name in monitor.watch}
+        observed = monitor.observed(points[part], batch)
+        alarms += [(alarm.watched, alarm.direction, alarm.at + 1) for alarm in observed.alarms]
     exact = kept.state is not None and kept.state[MARK:] == monitor.state()
     good = bool(acknowledged) and not lost and not twice and not gaps and exact
-    print(
-        f"{kills} kills during load: {len(acknowledged):,} acknowledged, {len(rows):,} kept, "
-        f"{len(lost)} lost, {twice} twice; detectors {'exactly' if exact else 'NOT'} where the "
-        f"kept scores lead: {'met' if good else 'MISSED'}"
-    )
-    return good
+    if not good:
+        print(f"{len(lost)} lost, {twice} twice, gaps: {gaps}, detectors exact: {exact}")
+    return good, len(rows), alarms
+
+
+def _batches(received: list[float]) -> list[slice]:
+    """Runs of rows that were received together."""
+    edges = [row for row in range(1, len(received)) if received[row] != received[row - 1]]
+    return [slice(*ends) for ends in pairwise([0, *edges, len(received)])]

@@ -46,6 +46,10 @@ class Target:
     def __init__(self, store: Path | str, folder: Path, *more: str) -> None:
         self.store, self.folder, self.more, self.port = store, folder, more, free_port()
 
+    def prepare(self) -> None:
+        """Make the model and the reference, where they are not there."""
+        _prepared(self.folder)
+
     def start(self) -> None:
         model, reference = _prepared(self.folder)
         script = "from anharmonic.cli import main; main()"
@@ -91,6 +95,12 @@ class Target:
         problem: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """End it in order; what was never started or is over stays so."""
+        if not hasattr(self, "process"):
+            return
         self.process.terminate()
         try:
             self.process.wait(20)

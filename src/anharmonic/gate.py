@@ -120,6 +120,7 @@ def below(scores: Scores, limit: float, level: float = 0.95) -> Verdict:
     lowered, lifted = scores.bracketing
     ends = _Ends(_single(lowered, level), _single(lifted, level), rounding)
     what, mean = f"mean {scores.metric}", Estimate(scores.mean, scores.error)
+    settled = ends.words(limit, level, len(scores), f"{limit:g}")
     return Verdict(
         criterion=f"{what} at most {limit:g}",
         outcome=ends.outcome(limit),
@@ -128,7 +129,7 @@ def below(scores: Scores, limit: float, level: float = 0.95) -> Verdict:
         interval=ends.interval,
         level=level,
         statistic=f"one-sided Student interval of {len(scores):,} points, noise taken out",
-        sentence=f"{what} {mean} {ends.words(limit, level, len(scores), f'{limit:g}')}",
+        sentence=f"{what} {mean}{_relative(scores)} {settled}",
         queries=scores.queries,
     )
 
@@ -178,6 +179,7 @@ def no_worse(scores: Scores, baseline: Scores, level: float = 0.95, margin: floa
     settled = ends.words(margin, level, len(scores), worth, "difference ")
     if paired and np.array_equal(scores.values, baseline.values):
         settled = f"is that of {worth}: the two agree at every point"
+    read = f"mean {scores.metric} {now}{_relative(scores)}"
     return Verdict(
         criterion=f"mean {scores.metric} at most the baseline's{extra}",
         outcome=ends.outcome(margin),
@@ -186,10 +188,15 @@ def no_worse(scores: Scores, baseline: Scores, level: float = 0.95, margin: floa
         interval=ends.interval,
         level=level,
         statistic=f"one-sided interval of the difference, {way}, noise taken out",
-        sentence=f"mean {scores.metric} {now} {settled}; difference {gap}, {way}",
+        sentence=f"{read} {settled}; difference {gap}, {way}",
         queries=scores.queries,
         baseline=before,
     )
+
+
+def _relative(scores: Scores) -> str:
+    """The mean beside the outputs' spread, in brackets; nothing where it is in other units."""
+    return f" ({scores.share_of_spread})" if scores.share_of_spread else ""
 
 
 @dataclass(frozen=True)

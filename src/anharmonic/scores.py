@@ -20,7 +20,14 @@ from anharmonic._core.columns import kinds_in_words, remark, told, words_for
 from anharmonic._core.estimate import Estimate
 from anharmonic._core.metrics import Description, Metric, metric_of
 from anharmonic._core.protocols import Floats, Integers
-from anharmonic._core.reading import MovedColumn, moved_columns, spread_of
+from anharmonic._core.reading import (
+    MovedColumn,
+    in_spreads,
+    mean_in_words,
+    moved_columns,
+    share_in_words,
+    spread_of,
+)
 from anharmonic._core.settings import Settings
 from anharmonic._core.statistics import Moments, half_widths, stratified_error
 from anharmonic._core.uncertainty import (
@@ -284,12 +291,12 @@ class Scores:
     @property
     def relative(self) -> Estimate:
         """The mean in units of the outputs' spread over the points: what share of it a score is."""
-        spread = spread_of(self.outputs)
-        known = spread > 0
-        return Estimate(
-            self.mean / spread if known else float("nan"),
-            self.error / spread if known else float("nan"),
-        )
+        return in_spreads(self.mean, self.error, spread_of(self.outputs))
+
+    @property
+    def share_of_spread(self) -> str:
+        """`relative` in words; nothing where the values are not in the outputs' unit."""
+        return share_in_words(self.relative, self.about.bounded, self.settings.reduction)
 
     def along(self) -> list[MovedColumn]:
         """How far answers move with each column of a table, the one with most weight first.
@@ -375,10 +382,21 @@ class Scores:
             "noise_floor": self.floor,
             "rms": list(self.rms),
             **({"relative": list(self.relative)} if self.about.bounded else {}),
+            **({"reading": self.reading} if self.reading else {}),
             "queries": self.queries,
             "settings": self.settings.plain(),
             **self._description.facts,
         }
+
+    @property
+    def reading(self) -> str:
+        """Which mean this is, and why `compare` may show another, in a sentence.
+
+        Nothing where points have no columns, as prompts have not: these are not compared so.
+        """
+        if self.settings.moves and not self.settings.knows("dimension"):
+            return ""
+        return mean_in_words(len(self), self.fragile, self.settings.moves)
 
     @property
     def _description(self) -> Description:
@@ -392,9 +410,10 @@ class Scores:
         where = f", radius {settings.radius:.4g}" if settings.knows("radius") else ""
         missing = f", {noted.unfinished:,} unfinished" if noted.unfinished else ""
         moved = remark(settings)
+        relative = f", {self.share_of_spread}" if self.share_of_spread else ""
         return (
             f"<{self.metric} {Estimate(self.mean, self.error)} over {len(self):,} points"
-            f"{missing}, {self.queries:,} queries{where}{moved}{noted.words}>"
+            f"{missing}{relative}, {self.queries:,} queries{where}{moved}{noted.words}>"
         )
 
     def _repr_html_(self) -> str:
@@ -407,7 +426,7 @@ class Scores:
             "queries": f"{self.queries:,}",
             "noise alone": f"{self.floor:.2g}",
             # A deviation is in the outputs' unit; other measures have units of their own.
-            **({"of the outputs' spread": self.relative} if self.about.bounded else {}),
+            **({"of the outputs' spread": self.relative.percent} if self.about.bounded else {}),
             **self._along_in_words(),
             # Where nothing moves there is no radius to speak of.
             **{

@@ -100,6 +100,9 @@ class StandIn:
     def restore(self, state: bytes) -> None:
         self.seen, self.scored, self.total = json.loads(state)
 
+    def follow(self, state: bytes) -> None:
+        self.restore(state)
+
 
 class Labelled(StandIn):
     """The same with labels: they are added up, and the state holds their sum and how many."""

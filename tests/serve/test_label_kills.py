@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import httpx
+import pytest
 
 from anharmonic.serve.monitor.store import Store
 from tests.serve.conftest import free_port
@@ -27,6 +28,7 @@ run(Service(stored, Settings(port=int(sys.argv[2]))))
 """
 
 
+@pytest.mark.slow
 def test_acknowledged_labels_survive_kills(tmp_path: Path) -> None:
     path, sent = str(tmp_path / "m.db"), 0
     acknowledged: set[str] = set()

@@ -66,19 +66,20 @@ def test_a_label_may_come_before_its_event(address: str) -> None:
 
 def test_a_label_the_monitor_cannot_take_harms_nobody(address: str) -> None:
     with running(address, Labelled()) as here:
-        here.observe([[1.0, 0, 0]], ids=["a"])
+        here.observe([[1.0, 0, 0], [2.0, 0, 0]], ids=["a", "b"])
         refused = send(here, [label("a", "refused")])
         assert refused.status_code == 422
         assert "ValueError" not in refused.text
         assert send(here, [label("waits", "refused")]).status_code == 200
         with ThreadPoolExecutor(8) as pool:
-            bad = pool.submit(send, here, [label("a", "refused")])
+            # Of another event: of two labels of one that come together the later counts.
+            bad = pool.submit(send, here, [label("b", "refused")])
             good = [pool.submit(send, here, [label("a", number)]) for number in range(6)]
             assert {each.result().status_code for each in good} == {200}
             assert bad.result().status_code == 422
         # Its event is taken all the same.
         assert here.observe([[5.0, 0, 0]], ids=["waits"]).json()["accepted"] == 1
-        assert here.monitor.total == 6.0
+        assert here.monitor.total == 8.0
 
 
 def test_a_monitor_without_labels_keeps_them(tmp_path: Path) -> None:

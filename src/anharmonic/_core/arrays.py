@@ -7,7 +7,7 @@ from array_api_compat import array_namespace, device, is_torch_array, to_device
 
 from anharmonic._core.protocols import Array, Floats
 
-__all__ = ["array_like", "to_numpy", "to_numpy64"]
+__all__ = ["array_like", "to_numpy", "to_numpy64", "without_empty_columns"]
 
 
 def to_numpy64(array: Array) -> Floats:
@@ -25,6 +25,18 @@ def to_numpy(array: Array) -> Array:
     # numpy knows no bfloat16.
     short = tensor.is_floating_point() and tensor.element_size() < 4
     return tensor.double().numpy() if short else tensor.numpy()
+
+
+def without_empty_columns(rows: Floats) -> Floats:
+    """Rows to fit trees to, with 0 in columns that have no value at all.
+
+    scikit-learn's histogram boosting (1.9) refuses such columns; there is nothing to learn of them.
+
+    >>> without_empty_columns(np.array([[1.0, np.nan], [2.0, np.nan]])).tolist()
+    [[1.0, 0.0], [2.0, 0.0]]
+    """
+    empty = np.isnan(rows).all(axis=0)
+    return np.where(empty, 0.0, rows) if empty.any() else rows
 
 
 def array_like(values: Array, like: Array) -> Array:

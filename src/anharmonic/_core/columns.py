@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, Protocol
 
 from anharmonic.errors import listed
@@ -13,6 +13,7 @@ __all__ = [
     "is_id",
     "is_index",
     "kinds_in_words",
+    "named_rows",
     "remark",
     "repeated",
     "shown",
@@ -50,6 +51,19 @@ def is_id(name: object) -> bool:
     [True, True, True, True, False, False]
     """
     return isinstance(name, str) and ID.fullmatch(name) is not None
+
+
+def named_rows(index: object) -> tuple[str, ...] | None:
+    """The labels of a frame's rows; None where they only count from 0.
+
+    >>> named_rows(["a", "b"]), named_rows(range(2)), named_rows(range(7, 9))
+    (('a', 'b'), None, ('7', '8'))
+    """
+    if not isinstance(index, Iterable):
+        return None
+    labels = list(index)
+    counted = all(label == row for row, label in enumerate(labels))
+    return None if counted else tuple(str(label) for label in labels)
 
 
 def repeated(names: Sequence[object]) -> list[str]:

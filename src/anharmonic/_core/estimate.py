@@ -29,3 +29,14 @@ class Estimate(NamedTuple):
         if abs(self.value) < 1e6 and 0 <= digits <= 8:
             return f"{self.value:.{digits}f} ± {self.error:.{digits}f}"
         return f"{self.value:.4g} ± {self.error:.2g}"
+
+    @property
+    def percent(self) -> str:
+        """The same as a percentage.
+
+        >>> Estimate(0.2684, 0.0151).percent
+        '26.8 ± 1.5%'
+        """
+        if not math.isfinite(self.value):
+            return "–"
+        return f"{Estimate(100 * self.value, 100 * self.error)}%"

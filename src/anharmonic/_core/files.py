@@ -6,6 +6,9 @@ import math
 import os
 import re
 import secrets
+import shutil
+import sys
+import tempfile
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -23,7 +26,7 @@ if TYPE_CHECKING:
     import pandas
     import pyarrow as pa
 
-__all__ = ["read_data", "whole_file", "write_text_whole"]
+__all__ = ["STDIN", "copy_stdin", "csv_dialect", "read_data", "whole_file", "write_text_whole"]
 
 Values = NDArray[Any]
 """Numbers or text, as a file has them."""
@@ -31,7 +34,16 @@ Values = NDArray[Any]
 Data = Any
 """A pandas DataFrame, a pyarrow Table or a numpy array."""
 
-SUFFIXES = ".csv, .parquet, .npy or .npz"
+SUFFIXES = ".csv, .parquet, .npy or .npz (also .tsv, .jsonl, .csv.gz, .feather, and - for stdin)"
+STDIN = "-"
+BEGINNINGS: Final = {
+    b"PAR1": ".parquet",
+    b"ARROW1": ".feather",
+    b"\x93NUMPY": ".npy",
+    b"\x1f\x8b": ".csv.gz",
+    b"{": ".jsonl",
+}
+"""What standard input holds, by its first bytes; anything else is taken for .csv."""
 SEPARATORS = ",;\t"
 DEFLATED: Final = 1100
 """How much smaller than its content a part of a .npz can be: deflate reaches 1032."""
@@ -79,10 +91,13 @@ def read_data(path: str | os.PathLike[str], say: Callable[[str], None] | None = 
     An index that was saved along with a table is no column of it; `say` is called with a
     sentence about one that nothing but its missing name gives away.
     """
+    if str(path) == STDIN:
+        with tempfile.TemporaryDirectory() as folder:
+            return read_data(copy_stdin(Path(folder)), say)
     file = Path(path)
     if not file.is_file():
         raise InputError(f"there is no file {file}: give {SUFFIXES}")
-    read = READERS.get(file.suffix.lower())
+    read = next((READERS[end] for end in READERS if file.name.lower().endswith(end)), None)
     if read is None:
         raise InputError(f"{file}: data come as {SUFFIXES}")
     try:
@@ -94,6 +109,19 @@ def read_data(path: str | os.PathLike[str], say: Callable[[str], None] | None = 
         raise InputError(
             f"{file} cannot be read as {file.suffix} ({first_line(problem)}): save it again"
         ) from problem
+
+
+def copy_stdin(folder: Path) -> Path:
+    """Standard input as a file in a folder, with the ending of what it holds."""
+    head = sys.stdin.buffer.read(8)
+    if not head:
+        raise InputError("there is nothing on standard input: give data, or the name of a file")
+    ending = next((end for begin, end in BEGINNINGS.items() if head.startswith(begin)), ".csv")
+    file = folder / f"stdin{ending}"
+    with file.open("wb") as copy:
+        copy.write(head)
+        shutil.copyfileobj(sys.stdin.buffer, copy, 1 << 20)
+    return file
 
 
 def _read_npy(file: Path) -> Values:
@@ -134,15 +162,11 @@ def _check_header(stream: IO[bytes], size: int) -> None:
 
 
 def _read_csv(file: Path) -> pa.Table:
+    import pyarrow as pa
     from pyarrow import csv
 
-    with file.open("rb") as opened:
-        header, *rows = opened.read(1 << 16).splitlines()[:2] or [b""]
-    # The separator is the one that is most often in the header, outside of quotes.
-    text = re.sub('"[^"]*"', "", header.decode("utf-8", "replace"))
-    separator = max(SEPARATORS, key=text.count)
-    # Where a comma does not separate columns it may stand in numbers.
-    comma = separator == ";" and bool(rows) and re.search(rb"(^|;)-?\d+,\d+(;|$)", rows[0])
+    with pa.input_stream(str(file), compression="detect") as opened:
+        separator, comma = csv_dialect(opened.read(1 << 16))
     table = csv.read_csv(
         file,
         parse_options=csv.ParseOptions(delimiter=separator),
@@ -157,11 +181,38 @@ def _read_csv(file: Path) -> pa.Table:
     return table
 
 
+def csv_dialect(head: bytes) -> tuple[str, bool]:
+    r"""What separates the columns of a file, by its first bytes, and whether numbers have commas.
+
+    >>> csv_dialect(b"a;b\n1,5;2\n")
+    (';', True)
+    """
+    header, *rows = head.splitlines()[:2] or [b""]
+    # The separator is the one that is most often in the header, outside of quotes.
+    text = re.sub('"[^"]*"', "", header.decode("utf-8", "replace"))
+    separator = max(SEPARATORS, key=text.count)
+    # Where a comma does not separate columns it may stand in numbers.
+    comma = separator == ";" and bool(rows) and re.search(rb"(^|;)-?\d+,\d+(;|$)", rows[0])
+    return separator, bool(comma)
+
+
 def _read_parquet(file: Path) -> pa.Table:
     from pyarrow.parquet import read_schema, read_table
 
     _require_distinct(file, read_schema(file).names)
     return read_table(file)
+
+
+def _read_feather(file: Path) -> pa.Table:
+    from pyarrow.feather import read_table
+
+    return read_table(file)
+
+
+def _read_json_lines(file: Path) -> pa.Table:
+    from pyarrow.json import read_json
+
+    return read_json(str(file))
 
 
 def _require_distinct(file: Path, names: Sequence[str]) -> None:
@@ -171,7 +222,9 @@ def _require_distinct(file: Path, names: Sequence[str]) -> None:
 
 
 READERS: Final[Mapping[str, Callable[[Path], Values | pa.Table]]] = {
-    ".csv": _read_csv,
+    **dict.fromkeys((".csv", ".csv.gz", ".tsv", ".tsv.gz"), _read_csv),
+    **dict.fromkeys((".jsonl", ".ndjson", ".jsonl.gz"), _read_json_lines),
+    **dict.fromkeys((".feather", ".arrow"), _read_feather),
     ".parquet": _read_parquet,
     ".pq": _read_parquet,
     ".npy": _read_npy,
@@ -192,7 +245,12 @@ def _without_index(
     if unnamed and say is not None:
         what = "a column without a name" if unnamed == [""] else f"column {shown(unnamed)}"
         say(f"{file}: {what} is taken for an index and left out; name it if it is a feature.")
-    table = table.drop_columns(unnamed)
-    if find_spec("pandas"):
-        return table.to_pandas()
-    return table.drop_columns(index)
+    bare = table.drop_columns(unnamed)
+    if not find_spec("pandas"):
+        return bare.drop_columns(index)
+    frame = bare.to_pandas()
+    if len(unnamed) == 1 and not index:
+        # It still says what the rows are called.
+        frame.index = table[unnamed[0]].to_pandas()
+        frame.index.name = None
+    return frame

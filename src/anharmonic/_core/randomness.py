@@ -25,6 +25,7 @@ __all__ = [
     "hashed",
     "integers",
     "like",
+    "nested",
     "normals",
     "phases",
     "signs",
@@ -140,6 +141,14 @@ def integers(draw: Draw, indices: Array, below: int) -> Array:
     words = _words(draw, RowStream.INTEGER, indices)
     # The modulo's bias is below/2**62: nothing at any size that fits in memory.
     return (words & ((1 << 62) - 1)) % below
+
+
+def nested(rows: Integers, count: int, index: Integers) -> Integers:
+    """Numbers of their own for the parts of rows, `index` of `count` each: (rows,).
+
+    Addresses that were hashed may leave 64 bits, and come back within the first 62.
+    """
+    return np.asarray((rows * count + index) & ((1 << 62) - 1))
 
 
 def hashed(words: Integers, seed: int, stream: IntEnum) -> Integers:

@@ -11,7 +11,14 @@ from anharmonic._core.estimate import Estimate
 from anharmonic._core.protocols import Array, Floats
 from anharmonic._core.statistics import Moments
 
-__all__ = ["MovedColumn", "moved_columns", "spread_of"]
+__all__ = [
+    "MovedColumn",
+    "in_spreads",
+    "mean_in_words",
+    "moved_columns",
+    "share_in_words",
+    "spread_of",
+]
 
 
 class MovedColumn(NamedTuple):
@@ -34,6 +41,49 @@ def spread_of(outputs: Floats) -> float:
         return float("nan")
     columns = known.reshape(len(known), -1)
     return float(np.sqrt(np.mean(np.sum((columns - columns.mean(axis=0)) ** 2, axis=1))))
+
+
+def in_spreads(mean: float, error: float, spread: float) -> Estimate:
+    """A mean in units of the outputs' spread; NaN where there is none."""
+    known = spread > 0
+    return Estimate(
+        mean / spread if known else float("nan"),
+        error / spread if known else float("nan"),
+    )
+
+
+def share_in_words(relative: Estimate, bounded: bool, reduction: object) -> str:
+    """A mean's share of the outputs' spread; nothing where values are not in the outputs' unit."""
+    # An angle is in no unit of the outputs.
+    if not bounded or reduction == "angle" or not np.isfinite(relative.value):
+        return ""
+    return f"{relative.percent} of the outputs' spread"
+
+
+def mean_in_words(points: int, fragile: str, moves: bool = True) -> str:
+    """Which mean a single model's number is, and where another verb gives another.
+
+    Parameters
+    ----------
+    points
+        How many were measured.
+    fragile
+        Which values are the fragile ones, "large" or "small".
+    moves
+        Whether points were moved, or rows compared as they are.
+
+    Examples
+    --------
+    >>> mean_in_words(1200, "large")
+    'The mean is over these 1,200 points; compare with a reference measures there too, and counts \
+the larger of the two means.'
+    """
+    what = "points" if moves else "rows"
+    end = "smaller" if fragile == "small" else "larger"
+    return (
+        f"The mean is over these {points:,} {what}; compare with a reference measures there too, "
+        f"and counts the {end} of the two means."
+    )
 
 
 def moved_columns(

@@ -131,7 +131,7 @@ class Factors:
         return self._families[level]
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=24)
 def _family(seed: int, place: int, dimension: int) -> Floats:
     """The factors of all digits at a place.
 
@@ -154,6 +154,9 @@ def _branched(factors: Factors, numbers: Integers, vectors: Array, level: int = 
     first = np.flatnonzero(np.diff(above, prepend=-1))
     family = np.repeat(np.arange(len(first)), np.diff(first, append=len(above)))
     parents = _branched(factors, above[first], vectors, level + 1) if above.any() else vectors
+    if level and not digits.any():
+        # No factor at all: numbers of files leave many such digits before those of rows.
+        return parents[family.tolist()]
     if 2 * len(numbers) < BASE * len(first):
         # So few of each family that the others would cost more than a parent for each.
         return _times(factors, level, digits, parents[family.tolist()])
@@ -171,7 +174,9 @@ def _along(factors: Factors, numbers: Integers, vectors: Array) -> Array:
     longest = int(numbers.max())
     levels = next(level for level in range(64) if longest < BASE ** (level + 1))
     for level in range(levels, -1, -1):
-        vectors = _times(factors, level, numbers // BASE**level % BASE, vectors)
+        digits = numbers // BASE**level % BASE
+        if not level or digits.any():
+            vectors = _times(factors, level, digits, vectors)
     return vectors
 
 

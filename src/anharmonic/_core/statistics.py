@@ -23,6 +23,7 @@ __all__ = [
     "Moments",
     "Rate",
     "half_widths",
+    "paired_share_interval",
     "share_interval",
     "stratified_error",
     "welch",
@@ -122,6 +123,64 @@ def share_interval(hits: int, count: int, level: float = 0.95) -> tuple[float, f
     tail = (1 - level) / 2
     low = 0.0 if hits == 0 else float(betaincinv(hits, count - hits + 1, tail))
     high = 1.0 if hits == count else float(betaincinv(hits + 1, count - hits, 1 - tail))
+    return low, high
+
+
+def paired_share_interval(
+    more: int, fewer: int, count: int, level: float = 0.95
+) -> tuple[float, float]:
+    """Interval for the difference of two shares of the same rows.
+
+    The wider of Tango's score interval (1998) and the one that follows from McNemar's exact test
+    among rows that differ: the first knows that their number is chance too, the second holds
+    for few of them.
+
+    Parameters
+    ----------
+    more, fewer
+        Rows that count for the first alone, and for the second alone.
+    count
+        All rows; those that count for both or for neither among them.
+    level
+        How often the interval holds the truth.
+
+    Examples
+    --------
+    >>> low, high = paired_share_interval(9, 1, 100)
+    >>> round(low, 3), round(high, 3)
+    (0.011, 0.154)
+    """
+    score = _score_interval(more, fewer, count, level)
+    # Among the rows that differ the first wins with θ: a difference of m/n·(2θ − 1).
+    exact = share_interval(more, more + fewer, level) if more + fewer else (0.5, 0.5)
+    differing = (more + fewer) / count
+    low, high = (differing * (2 * share - 1) for share in exact)
+    return min(score[0], low), max(score[1], high)
+
+
+def _score_interval(more: int, fewer: int, count: int, level: float) -> tuple[float, float]:
+    """All differences whose score statistic is within its quantile (Tango, 1998)."""
+    from scipy.optimize import brentq
+
+    reach = float(ndtri(0.5 + level / 2))
+    difference = (more - fewer) / count
+
+    def within(other: float, sign: int) -> float:
+        """Above 0 where another difference would not be rejected."""
+        # The share of `fewer` that fits best, the root of A·q² + B·q + C with A = 2n.
+        slope = (2 * count - more + fewer) * other - more - fewer
+        product = -fewer * other * (1 - other)
+        share = (math.sqrt(max(slope**2 - 8 * count * product, 0.0)) - slope) / (4 * count)
+        variance = count * (2 * share + other * (1 - other))
+        # Both sides times the standard error, so that nothing is divided by 0 at the ends.
+        return reach * math.sqrt(max(variance, 0.0)) - sign * count * (difference - other)
+
+    low, high = -1.0, 1.0
+    # Just beside the difference itself, where the error may be 0.
+    if difference > -1:
+        low = float(brentq(within, -1.0, difference - 1e-9, args=(1,)))
+    if difference < 1:
+        high = float(brentq(within, difference + 1e-9, 1.0, args=(-1,)))
     return low, high
 
 

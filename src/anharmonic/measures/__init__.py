@@ -6,5 +6,5 @@
 import lazy_loader
 
 __getattr__, __dir__, __all__ = lazy_loader.attach(
-    __name__, submodules=["baselines", "spectral", "stability"]
+    __name__, submodules=["baselines", "spectral", "stability", "standards"]
 )

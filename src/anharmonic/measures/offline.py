@@ -26,12 +26,15 @@ from anharmonic._core.protocols import Array, Floats
 from anharmonic._core.reductions import Reduction
 from anharmonic.errors import InputError, OutputError
 from anharmonic.measures.gamma.measure import gamma
+from anharmonic.measures.offline_parts import collect_parts, plan_parts
 from anharmonic.measures.setup.scale import with_neighbourhood
 from anharmonic.measures.setup.settling import SetupArguments, settle_points, takes_arguments_of
+from anharmonic.measures.streaming import StoredScores
 from anharmonic.models import Predictor, as_model
 from anharmonic.regions import as_region, points
 from anharmonic.regions.tables.storing import law_as_text, law_from_text
 from anharmonic.scores import Scores
+from anharmonic.sources import Source
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -121,9 +124,9 @@ def plan(
     Parameters
     ----------
     data
-        Rows, a DataFrame or a `regions.Region`.
+        Rows, a DataFrame, a `regions.Region` or a `sources.Source`.
     path
-        The Parquet file to write.
+        The Parquet file to write; of a source a folder, with Parquet files under `queries`.
     ball
         As in `gamma`. A ball that calls the model first cannot be planned, so "auto" means "auto
         pairs"; neither can budgets and tolerances.
@@ -131,6 +134,9 @@ def plan(
         As in `gamma`.
     """
     fixed = "auto pairs" if ball == "auto" else ball
+    if isinstance(data, Source):
+        own = {"ball": fixed, "directions": directions, "rotations": rotations}
+        return plan_parts(data, path, {**own, **setup})
     with whole_file(path) as temporary, _Writer(temporary) as writer:
         region = as_region(data, setup.pop("moving", None))
         model = Predictor(_Recorder(writer.write, region.names), name="planned")
@@ -161,25 +167,31 @@ def collect(
     output: object = None,
     reduction: Reduction | None = None,
     say: Callable[[str], None] | None = None,
-) -> Scores:
+    out: str | os.PathLike[str] | None = None,
+) -> Scores | StoredScores:
     """Scores from a plan and its answers.
 
     Parameters
     ----------
     queries
-        The file that `plan` wrote.
+        The file that `plan` wrote, or the folder of a source's plan.
     answers
         A Parquet or CSV file, a DataFrame or an array, in the order of the queries or with their
         `query` numbers. Features that stand beside the answers, and an index, are no answers, and
-        must be in that order as well. One column of text is taken as class labels.
+        must be in that order as well. One column of text is taken as class labels. Of a source:
+        a folder of Parquet files with the questions' columns `part` and `query`.
     output, reduction
         What the answers are, and how a vector becomes a number: as in `gamma`.
     say
         Called with what had to be assumed.
+    out
+        Of a source: the folder for the scores.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    if Path(queries).is_dir():
+        return collect_parts(queries, answers, output=output, reduction=reduction, out=out)
     try:
         about = json.loads(pq.read_metadata(queries).metadata[b"anharmonic"])
         planned = pq.read_table(queries)

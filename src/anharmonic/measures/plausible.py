@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anharmonic import balls
+from anharmonic._core.arrays import without_empty_columns
 from anharmonic._core.auroc import Auroc, auroc_interval
 from anharmonic._core.extras import needs
 from anharmonic._core.protocols import Array, Floats
@@ -137,6 +138,6 @@ def _doubts(cells: Floats, listed: NDArray[np.bool_], size: int, seed: int) -> F
         model = ensemble.HistGradientBoostingClassifier(
             categorical_features=masks, random_state=seed
         )
-        model.fit(columns[inside], labels[inside])
+        model.fit(without_empty_columns(columns[inside]), labels[inside])
         doubts[~inside] = model.predict_proba(columns[~inside])[:, 1]
     return doubts

@@ -183,7 +183,7 @@ def unmoved(data: object) -> Region:
     Parameters
     ----------
     data
-        A region, or an array, a tensor or a DataFrame.
+        A region, or an array, a tensor, a DataFrame, a sparse matrix, or a list of texts.
 
     Examples
     --------
@@ -193,26 +193,33 @@ def unmoved(data: object) -> Region:
     if isinstance(data, Region):
         region = data
     else:
+        data, form = _with_form(data)
         table = as_table(data)
         region = (
             _from_array("points", data)
             if table is None
             else Region("points", table, np.empty((len(table), 0)), (), tuple(table.columns))
         )
+        region = replace(region, form=form)
     if not len(region):
         raise PointsError("there are no rows: give at least one")
     nothing = np.empty((len(region), 0)) if region.is_table else region.source[:, :0]
     return replace(region, values=nothing, columns=(), still=region.names)
 
 
-def _region(kind: str, data: object, moving: Sequence[str | int] | None) -> Region:
-    form = ""
+def _with_form(data: object) -> tuple[object, str]:
+    """Data as a table or an array, and the form that the model takes them in, if it is neither."""
     if is_texts(data):
-        data, form = as_texts(data), "texts"
-    elif is_objects(data):
-        data, form = as_objects(cast(Array, data)), "objects"
-    elif sparse.issparse(data):
-        data, form = dense_numbers(data), "sparse"
+        return as_texts(data), "texts"
+    if is_objects(data):
+        return as_objects(cast(Array, data)), "objects"
+    if sparse.issparse(data):
+        return dense_numbers(data), "sparse"
+    return data, ""
+
+
+def _region(kind: str, data: object, moving: Sequence[str | int] | None) -> Region:
+    data, form = _with_form(data)
     try:
         table = as_table(data)
     except DuplicateError:

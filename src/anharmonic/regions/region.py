@@ -12,7 +12,7 @@ from array_api_compat import array_namespace, device, is_numpy_array
 from numpy.typing import NDArray
 
 from anharmonic._core.arrays import to_numpy64
-from anharmonic._core.columns import shown
+from anharmonic._core.columns import is_id, named_rows, shown
 from anharmonic._core.frames import Table
 from anharmonic._core.protocols import Array, Floats, Integers
 from anharmonic.errors import PointsError, listed
@@ -55,6 +55,9 @@ class Region:
         What the model takes where that is no table: "texts", "objects" or "sparse".
     neighbourhood
         How rows move that are not all numbers; `values` are coded then.
+    addresses
+        The number of each row that its random numbers depend on, (points,); where there are
+        none, its place among the points.
     """
 
     kind: str
@@ -70,6 +73,7 @@ class Region:
     plain: bool = False
     form: str = ""
     neighbourhood: TableNeighbourhood | None = None
+    addresses: Integers | None = None
 
     def __len__(self) -> int:
         return int(self.values.shape[0])
@@ -100,6 +104,24 @@ class Region:
         """The rows' labels, of a pandas frame."""
         return getattr(self.source.to_native(), "index", None) if self.is_table else None
 
+    @property
+    def row_names(self) -> tuple[str, ...] | None:
+        """What rows are called: the labels of a pandas frame, or a column of ids; None if neither.
+
+        Labels that only count rows from 0 are no names, and neither are ids that occur twice.
+        """
+        if not self.is_table:
+            return None
+        labels = named_rows(self.index)
+        if labels is not None:
+            return labels
+        for name in self.source.columns:
+            if is_id(name) and name not in self.columns:
+                ids = [str(cell) for cell in self.source[name].to_list()]
+                if len(set(ids)) == len(ids):
+                    return tuple(ids)
+        return None
+
     def restored(self, moved: Array, rows: Integers) -> Array:
         """Moved coordinates (queries, n) as the model takes them: what stays is put back.
 
@@ -121,7 +143,14 @@ class Region:
     def rows(self, indices: Integers) -> Region:
         """The same region at some of its points."""
         chosen = indices.tolist()
-        return replace(self, source=self.source[chosen], values=self.values[chosen], steps=())
+        kept = None if self.addresses is None else self.addresses[chosen]
+        return replace(
+            self, source=self.source[chosen], values=self.values[chosen], steps=(), addresses=kept
+        )
+
+    def addresses_of(self, rows: Integers) -> Integers:
+        """The numbers that random numbers of some rows depend on, (rows,)."""
+        return rows if self.addresses is None else np.asarray(self.addresses[rows])
 
     def unusable(self) -> NDArray[np.bool_]:
         """Rows that hold infinity, or a gap in a column where the reference has none, (rows,)."""

@@ -68,7 +68,8 @@ class GammaLog:
         number
             Of the epoch.
         """
-        scores = gamma(module, self.points, ball="auto pairs", **setup_arguments_in(self))
+        points: object = self.points
+        scores = gamma(module, points, ball="auto pairs", **setup_arguments_in(self))
         self.scores[number] = scores
         values = {"gamma": scores.mean, "gamma_error": scores.error}
         if self.labels is not None:

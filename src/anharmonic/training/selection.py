@@ -32,7 +32,7 @@ class GammaScorer:
 
     Parameters
     ----------
-    radius, output, scale, reference, seed, moving, bounds, batch_size
+    radius, output, scale, reference, seed, moving, kinds, bounds, batch_size
         As in `gamma`.
     count
         How many points are measured; 200 if not told, and over the data all.

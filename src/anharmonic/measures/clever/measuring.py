@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Literal, Unpack
+from typing import Any, Literal, Unpack
 
 import numpy as np
 
+from anharmonic._core.checkpoints import PathLike
 from anharmonic._core.margins import by_class, labels_of
 from anharmonic._core.progress import Progress, shown
-from anharmonic._core.protocols import Array, Floats, Integers
+from anharmonic._core.protocols import Array, Floats, Integers, Map
 from anharmonic.errors import SettingsError
 from anharmonic.measures.clever.bounds import SampledSlopes, bound_rows
 from anharmonic.measures.clever.pool import Pool
@@ -19,8 +20,9 @@ from anharmonic.measures.clever.sampling import norm_of, typical_radius
 from anharmonic.measures.clever.slopes import ClassPairs, Differences, Gradients, slopes_of
 from anharmonic.measures.clever.weibull import level
 from anharmonic.measures.setup.batching import ModelCaller, answers
-from anharmonic.measures.setup.settling import SetupArguments, settle, takes_setup
+from anharmonic.measures.setup.settling import Setup, SetupArguments, settle, takes_setup
 from anharmonic.measures.setup.sphere import rows_on_device
+from anharmonic.measures.streaming import called_on_blocks, takes_source
 from anharmonic.scores import Scores
 
 __all__ = ["clever"]
@@ -29,6 +31,11 @@ BATCH = 4096
 """Points whose own outputs are asked for at once."""
 
 
+@takes_source(
+    lambda measure: called_on_blocks(measure, radius=_radius),
+    numbers=True,
+    without=("guide", "count"),
+)
 @takes_setup
 def clever(
     model: object,
@@ -42,6 +49,9 @@ def clever(
     guide: object = None,
     count: int | None = None,
     progress: Progress = None,
+    engine: Map | None = None,
+    out: PathLike | None = None,
+    fresh: bool = False,
     **setup: Unpack[SetupArguments],
 ) -> Scores:
     """CLEVER: an estimated lower bound on the distance of any attack, at every point.
@@ -56,7 +66,7 @@ def clever(
     model
         Anything `as_model` takes.
     points
-        Rows, a DataFrame or a `regions.Region`.
+        Rows, a DataFrame, a `regions.Region` or a `sources.Source`.
     norm : 1, 2 or inf
         Of the attack.
     radius : float or "auto"
@@ -79,6 +89,8 @@ def clever(
         As in `gamma`.
     progress
         True shows a bar; a function is called with samples taken and samples in all.
+    engine, out, fresh
+        Of a source: who does the work, the folder for the scores, and whether to start over.
 
     Examples
     --------
@@ -98,9 +110,7 @@ def clever(
             raise SettingsError(f"{name} is too small to fit a law to: leave it out")
     # A bound on distances is one between numbers: all else stays.
     settled = settle(model, points, numbers=True, **setup)
-    if setup.get("radius", "auto") == "auto":
-        radius = typical_radius(order, settled.radius, settled.region.dimension)
-        settled = replace(settled, radius=radius)
+    settled = replace(settled, radius=_radius(settled, {"norm": norm, **setup}))
     caller, units = settled.caller, settled.units
     chosen = _rows_to_measure(guide, len(settled.region), count)
     centres = by_class(
@@ -145,6 +155,14 @@ def clever(
     sampled = SampledSlopes(centres, pairs, maxima.slopes, ascent, jumps)
     scores = bound_rows(sampled, chosen, len(settled.region), queries, settings)
     return replace(scores, index=settled.region.index)
+
+
+def _radius(settled: Setup, given: Mapping[str, Any]) -> float:
+    """The radius that was given, or the ball of this norm whose points lie as far out."""
+    if given.get("radius", "auto") != "auto":
+        return settled.radius
+    order = norm_of(given.get("norm", 2))
+    return typical_radius(order, settled.radius, settled.region.dimension)
 
 
 def _rows_to_measure(guide: object, points: int, count: int | None) -> Integers:

@@ -204,11 +204,12 @@ class Pool:
         """Where in the unit ball one sample of each row lies, (rows, n): drawn again, not kept."""
         # Draws come in the library and precision of this array: numpy, float64.
         like = np.empty(0)
+        numbers = self.caller.region.addresses_of(rows)
         return np.concatenate(
             [
                 sample_unit_ball(
                     self.norm,
-                    Draw(self.seed, rows[at : at + 1], np.zeros(1, dtype=np.int64), like),
+                    Draw(self.seed, numbers[at : at + 1], np.zeros(1, dtype=np.int64), like),
                     samples[at : at + 1],
                     self.caller.region.dimension,
                 )[0]
@@ -229,7 +230,8 @@ class Pool:
 
     def _samples(self, start: Array, rows: Integers, indices: Integers) -> Array:
         """Samples of every row, within limits, (rows · indices, n)."""
-        draw = Draw(self.seed, rows, np.zeros(len(rows), dtype=np.int64), start)
+        numbers = self.caller.region.addresses_of(rows)
+        draw = Draw(self.seed, numbers, np.zeros(len(rows), dtype=np.int64), start)
         steps = sample_unit_ball(self.norm, draw, indices, start.shape[1])
         points = start[:, None, :] + steps * array_like(self.lengths, start)
         return self._within_limits(points).reshape((-1, start.shape[1]))

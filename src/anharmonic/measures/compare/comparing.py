@@ -14,6 +14,8 @@ from anharmonic._core.randomness import generator
 from anharmonic._core.reductions import Reduction
 from anharmonic._core.streams import Stream
 from anharmonic.errors import SettingsError
+from anharmonic.measures.compare.labelled import LabelledScore, score_labels
+from anharmonic.measures.compare.over_sources import compare_over_source
 from anharmonic.measures.compare.result import Comparison
 from anharmonic.measures.gamma.measure import gamma
 from anharmonic.measures.over_data.asking import names_rows, refuse_given
@@ -28,6 +30,7 @@ from anharmonic.measures.setup.settling import (
 from anharmonic.models import as_model
 from anharmonic.regions import Region, unmoved
 from anharmonic.scores import Scores
+from anharmonic.sources import Source
 
 __all__ = ["GammaArguments", "Measure", "compare"]
 
@@ -54,6 +57,7 @@ def compare(
     models: Mapping[str, object],
     points: object,
     *,
+    labels: object = None,
     region: Literal["auto", "points"] = "auto",
     ball: str | Weights = "auto pairs",
     level: float = 0.95,
@@ -62,6 +66,9 @@ def compare(
     checkpoint: PathLike | None = None,
     resume: PathLike | None = None,
     progress: Progress = None,
+    engine: Map | None = None,
+    out: PathLike | None = None,
+    fresh: bool = False,
     **arguments: Unpack[GammaArguments],
 ) -> Comparison:
     """Gamma of several models on the same points with the same directions.
@@ -71,7 +78,11 @@ def compare(
     models
         Names, and anything `as_model` takes.
     points
-        Rows, a DataFrame or a `regions.Region`.
+        Rows, a DataFrame, a `regions.Region` or a `sources.Source`.
+    labels
+        What is true at the points, one per row. Then each model's accuracy there (R² of a model
+        of numbers) stands beside its gamma, and which models are on the frontier of both. Costs
+        one more query per row and model.
     region : "auto" or "points"
         "auto" measures at the reference points too, as many as there are points, and ranks each
         model by the larger of its two means: give new points and, as `reference`, the points the
@@ -94,6 +105,9 @@ def compare(
         where a run was stopped.
     progress
         True shows one bar for all models.
+    engine, out, fresh
+        Of a source: who does the work, the folder with a folder of scores for each model, and
+        whether to start over. With points in memory, `engine` is the same as `map`.
     arguments
         As in `gamma`. The radius, the scale and what moves (all that any of the models reads,
         unless `moving` says) are settled once.
@@ -119,6 +133,27 @@ def compare(
         )
     if region not in ("auto", "points"):
         raise SettingsError(f'region {region!r}: give "auto" or "points"')
+    if isinstance(points, Source):
+        if measure is not gamma or isinstance(ball, Weights) or names_rows(ball):
+            raise SettingsError("sources are compared by gamma on spheres: leave the rest out")
+        if labels is not None:
+            raise SettingsError("labels= is for points in memory: compare a sample of the source")
+        scores = compare_over_source(
+            models,
+            points,
+            gamma,
+            {"ball": ball, **arguments},
+            at_reference=region == "auto" and arguments.get("reference") is not None,
+            engine=engine,
+            out=out,
+            fresh=fresh,
+            progress=progress,
+        )
+        return Comparison(scores[0], level, scores[1], equivalence)
+    if out is not None or fresh:
+        raise SettingsError("out= and fresh= are for sources: keep this with checkpoint=")
+    if engine is not None:
+        arguments["map"] = engine
     if isinstance(ball, Weights) or names_rows(ball):
         refuse_given("other rows take the place of a sphere", measure=measure is not gamma)
         refuse_given(
@@ -126,8 +161,9 @@ def compare(
             checkpoint=checkpoint is not None,
             resume=resume is not None,
         )
+        labelled = _score_all(models, unmoved(points), labels, arguments)
         scores = _over_rows(models, points, region, ball, progress, arguments)
-        return Comparison(scores[0], level, scores[1], equivalence)
+        return Comparison(scores[0], level, scores[1], equivalence, labelled)
     adapted = [as_model(model) for model in models.values()]
     settled = settle_points(adapted, points, arguments)
     seed = arguments.get("seed", DEFAULTS["seed"])
@@ -143,6 +179,8 @@ def compare(
     elif checkpoint is not None or resume is not None:
         raise SettingsError("checkpoint= and resume= are gamma's: leave them out with measure=")
     folder = Folder(checkpoint, resume)
+    # Before the long work: labels that do not fit are refused while it costs nothing.
+    labelled = _score_all(models, settled.region, labels, arguments)
     at_reference = (
         region == "auto"
         and arguments.get("reference") is not None
@@ -164,7 +202,27 @@ def compare(
         if at_reference:
             sample = _sample(settled.reference, len(settled.region), seed)
             familiar = measure_all(sample, "reference")
-        return Comparison(measure_all(settled.region, "points"), level, familiar, equivalence)
+        measured = measure_all(settled.region, "points")
+    return Comparison(measured, level, familiar, equivalence, labelled)
+
+
+def _score_all(
+    models: Mapping[str, object], region: Region, labels: object, arguments: GammaArguments
+) -> dict[str, LabelledScore]:
+    """How right every model is at the points, where labels were given."""
+    if labels is None:
+        return {}
+    batch_size = arguments.get("batch_size")
+    scores = {
+        name: score_labels(model, region, labels, batch_size) for name, model in models.items()
+    }
+    by_metric = {score.metric: name for name, score in scores.items()}
+    if len(by_metric) > 1:
+        raise SettingsError(
+            f"{by_metric['accuracy']} answers classes and {by_metric['R²']} numbers: compare with "
+            "labels= models of one kind"
+        )
+    return scores
 
 
 def _over_rows(

@@ -9,8 +9,9 @@ tenth when neither's upper column reaches the other's lower one and a tenth more
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import reduce
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from anharmonic._core.settings import Settings
 from anharmonic._core.statistics import Moments, half_widths, welch
 from anharmonic.scores import Scores
 
-__all__ = ["Bracket", "Difference", "bracket", "difference"]
+__all__ = ["Bracket", "Brackets", "Difference", "bracket", "difference"]
 
 ONE_POINT = "one point cannot tell"
 ONE_TURN = "one turn does not show its noise: ask for rotations=4"
@@ -44,6 +45,29 @@ class Bracket(NamedTuple):
         """Of the middle, over the points that have one."""
         finite = self.middle[np.isfinite(self.middle)]
         return float(finite.mean()) if len(finite) else float("nan")
+
+    def pieces(self) -> Iterator[Bracket]:
+        """All points at once: they are in memory."""
+        yield self
+
+    def beside(self, other: Brackets) -> Iterator[tuple[Bracket, Bracket]]:
+        """Both at the same points."""
+        if isinstance(other, Bracket):
+            yield self, other
+
+
+class Brackets(Protocol):
+    """Two columns of scores, some points at a time: they may be more than fit in memory."""
+
+    @property
+    def mean(self) -> float:
+        """Of the middle, over the points that have one."""
+
+    def pieces(self) -> Iterator[Bracket]:
+        """All points, in pieces."""
+
+    def beside(self, other: Any) -> Iterator[tuple[Bracket, Bracket]]:
+        """Pieces of two models at the same points."""
 
 
 class Difference(NamedTuple):
@@ -188,8 +212,22 @@ class _Gap(NamedTuple):
         return 0.0 if not value > 0 else value / error if error else float("inf")
 
 
-Places = Mapping[str, Bracket]
+Places = Mapping[str, Brackets]
 """A model's brackets by where it was measured."""
+Column = Callable[[Bracket], Floats]
+"""One column made of a bracket."""
+
+
+def _low(bracket: Bracket) -> Floats:
+    return bracket.low
+
+
+def _high(bracket: Bracket) -> Floats:
+    return bracket.high
+
+
+def _middle(bracket: Bracket) -> Floats:
+    return bracket.middle
 
 
 def difference(
@@ -203,7 +241,7 @@ def difference(
     level = 1 - (1 - level) / max(len(one), len(two))
     least = _at_least(one, two, level)
     (here, mine), (there, other) = _top(one), _top(two)
-    middle = _gap(mine.middle, other.middle, here == there, level)
+    middle = _gap(mine, _middle, other, _middle, here == there, level)
     reached = [_at_most(*pair, level, 1 + within) for pair in ((one, two), (two, one))]
     result = Difference(
         *names,
@@ -217,7 +255,7 @@ def difference(
     return result if settled else result._replace(why=_why(mine, other, middle.reach))
 
 
-def _top(places: Places) -> tuple[str, Bracket]:
+def _top(places: Places) -> tuple[str, Brackets]:
     """Where the mean is the largest, and the bracket there."""
     return max(places.items(), key=lambda item: item[1].mean)
 
@@ -225,7 +263,7 @@ def _top(places: Places) -> tuple[str, Bracket]:
 def _at_least(one: Places, two: Places, level: float) -> _Gap:
     """The least that one's largest mean is above the other's: one place above all of them."""
     rows = [
-        [_gap(mine.low, other.high, place == there, level) for there, other in two.items()]
+        [_gap(mine, _low, other, _high, place == there, level) for there, other in two.items()]
         for place, mine in one.items()
     ]
     # argmin and argmax take an end that is unknown for the least and the most: nothing is sure.
@@ -235,9 +273,13 @@ def _at_least(one: Places, two: Places, level: float) -> _Gap:
 
 def _at_most(one: Places, two: Places, level: float, factor: float = 1.0) -> float:
     """The most that one's largest mean is above the other's, times a factor."""
+
+    def raised(bracket: Bracket) -> Floats:
+        return factor * bracket.low
+
     rows = [
         [
-            _gap(mine.high, factor * other.low, place == there, level).high
+            _gap(mine, _high, other, raised, place == there, level).high
             for there, other in two.items()
         ]
         for place, mine in one.items()
@@ -245,18 +287,23 @@ def _at_most(one: Places, two: Places, level: float, factor: float = 1.0) -> flo
     return float(np.max(np.min(rows, axis=1)))
 
 
-def _gap(one: Floats, other: Floats, paired: bool, level: float) -> _Gap:
+def _gap(
+    one: Brackets, of_one: Column, other: Brackets, of_other: Column, paired: bool, level: float
+) -> _Gap:
     """Mean of one less mean of the other; point by point where they match, else Welch's."""
     unknown = _Gap(Estimate(float("nan"), float("nan")), float("nan"))
     if paired:
-        gap = one - other
-        moments = Moments.of(gap[np.isfinite(gap)])
+        pairs = one.beside(other)
+        moments = _moments(of_one(mine) - of_other(theirs) for mine, theirs in pairs)
         if not moments.count:
             return unknown
         estimate = Estimate(float(moments.mean), float(moments.error))
         count = float(moments.count)
     else:
-        parts = [Moments.of(values[np.isfinite(values)]) for values in (one, other)]
+        parts = [
+            _moments(map(column, brackets.pieces()))
+            for brackets, column in ((one, of_one), (other, of_other))
+        ]
         if min(part.count for part in parts) < 2:
             return unknown
         # Welch and Satterthwaite's degrees of freedom stand in for a count.
@@ -264,23 +311,35 @@ def _gap(one: Floats, other: Floats, paired: bool, level: float) -> _Gap:
     return _Gap(estimate, float(half_widths(estimate.error, count, level)))
 
 
+def _moments(pieces: Iterable[Floats]) -> Moments:
+    """Of all finite values of some pieces, merged in their order."""
+    every = [Moments.of(values[np.isfinite(values)]) for values in pieces]
+    return reduce(Moments.merge, every) if every else Moments.of(np.empty(0))
+
+
 def _agree(one: Places, two: Places) -> bool:
     """Whether the two read the same at every one of several points, and not 0 at all of them."""
     if one.keys() != two.keys():
         return False
-    pairs = [(one[place].high, two[place].high) for place in one]
-    return all(
-        len(mine) > 1 and bool(mine.any()) and np.array_equal(mine, other) for mine, other in pairs
-    )
+    for place in one:
+        count, some = 0, False
+        for mine, other in one[place].beside(two[place]):
+            if not np.array_equal(mine.high, other.high):
+                return False
+            count, some = count + len(mine.high), some or bool(mine.high.any())
+        if count < 2 or not some:
+            return False
+    return True
 
 
-def _why(one: Bracket, two: Bracket, reach: float) -> str:
+def _why(one: Brackets, two: Brackets, reach: float) -> str:
     """What would have to be otherwise for two models to be told apart."""
-    if min(np.isfinite(model.high).sum() for model in (one, two)) < 2:
+    highs = [_moments(piece.high for piece in model.pieces()) for model in (one, two)]
+    if min(int(moments.count) for moments in highs) < 2:
         return ONE_POINT
     if not np.isfinite(reach):
         return ONE_TURN
-    if not (one.high.any() or two.high.any()):
+    if all(moments.mean == 0 and moments.squares == 0 for moments in highs):
         return NOTHING
-    hidden = sum(float(np.nanmean(model.high - model.low)) for model in (one, two))
-    return NOISE if hidden > 2 * reach else CHANCE
+    widths = (_moments(piece.high - piece.low for piece in model.pieces()) for model in (one, two))
+    return NOISE if sum(float(width.mean) for width in widths) > 2 * reach else CHANCE

@@ -14,18 +14,25 @@ from anharmonic._core.columns import remark
 from anharmonic._core.estimate import Estimate
 from anharmonic._core.progress import Progress, parts, shown
 from anharmonic._core.protocols import Floats
-from anharmonic.errors import SettingsError
+from anharmonic.errors import PointsError, SettingsError
 from anharmonic.measures.compare.comparing import GammaArguments, compare
+from anharmonic.measures.compare.radius_advice import RadiusAdvice, advise, most_local
 from anharmonic.measures.compare.result import Comparison
 from anharmonic.measures.gamma.measure import gamma
-from anharmonic.measures.setup.scale import nearest_distance
-from anharmonic.measures.setup.settling import DEFAULTS, settle_points, takes_arguments_of
+from anharmonic.measures.setup.scale import radius_of
+from anharmonic.measures.setup.settling import (
+    DEFAULTS,
+    SettledPoints,
+    settle_points,
+    takes_arguments_of,
+)
 from anharmonic.models import as_model
+from anharmonic.scores import Scores
 
 __all__ = ["Sweep", "sweep"]
 
 FRACTIONS = (0.0625, 0.125, 0.25, 0.5, 1.0, 2.0)
-"""Of the median distance between nearest neighbours: the radii that are swept by default."""
+"""Of the radius that "auto" takes: the radii that are swept by default."""
 SETTLED = ("reference", "moving", "scale", "kinds")
 """Arguments that are settled once, for all radii."""
 
@@ -39,11 +46,14 @@ class Sweep:
     radii
         From the smallest on, in scaled units.
     comparisons
-        One for each radius.
+        One for each radius, at the points alone.
+    automatic
+        What `radius="auto"` would take; None where there are no data to take it from.
     """
 
     radii: tuple[float, ...]
     comparisons: tuple[Comparison, ...]
+    automatic: float | None = None
 
     @property
     def names(self) -> list[str]:
@@ -62,35 +72,28 @@ class Sweep:
         return sum(comparison.queries for comparison in self.comparisons)
 
     @property
-    def recommended(self) -> tuple[float, str]:
-        """A radius to go on with, and why."""
-        if len(self.names) > 1:
-            return self._sharpest()
-        for radius, comparison in zip(self.radii, self.comparisons, strict=True):
-            scores = comparison.scores[self.names[0]]
-            if scores.mean > 3 * scores.floor:
-                return radius, "the smallest at which the mean is three times what noise would read"
-        return self.radii[-1], "noise covers the mean at every radius, least at the largest"
+    def recommended(self) -> RadiusAdvice:
+        """A radius to go on with, and why: that of "auto", unless it fails at these points."""
+        return advise(self.radii, self.comparisons, self.automatic)
 
-    def _sharpest(self) -> tuple[float, str]:
-        """Where the two models that are hardest to tell apart are furthest apart."""
-        closest = [
-            min(comparison.differences, key=lambda pair: pair.strength)
-            for comparison in self.comparisons
+    @property
+    def reading(self) -> list[str]:
+        """What the numbers are, and which radius is for what, a sentence each."""
+        sentences = [
+            "The means are those at the points, as gamma and check give them; compare with a "
+            "reference measures there too, and counts the larger."
         ]
-        # A maximin: at every radius the closest pair counts.
-        best = int(np.argmax([pair.strength for pair in closest]))
-        pair = closest[best]
-        if not pair.strength:
-            pair = closest[-1]
-            return self.radii[-1], (
-                f"the largest, as no radius tells {pair.larger} and {pair.smaller} apart: here "
-                f"they are {pair.verdict}" + (f" ({pair.why})" if pair.why else "")
+        local = most_local(self.radii, self.comparisons)
+        if local is not None and local < self.recommended[0]:
+            sentences.append(
+                f"The most local view that noise does not cover is at {local:.4g}: it shows where "
+                "decisions are fragile to the smallest changes, and ranks overfit models worse."
             )
-        return self.radii[best], (
-            f"the closest pair, {pair.larger} and {pair.smaller}, is {pair.strength:.1f} "
-            "standard errors apart with noise taken out, more than at any other radius"
-        )
+        if len(self.names) > 1 and not self.steady:
+            sentences.append(
+                "Models really change places between radii: say which radius you ranked at."
+            )
+        return sentences
 
     @property
     def steady(self) -> bool:
@@ -110,12 +113,12 @@ class Sweep:
         raw = scale is None or all(unit == 1 for unit in scale)
         return "in the features' own units" if raw else "in scaled units"
 
-    def _rows(self) -> list[tuple[str, list[str]]]:
+    def rows(self) -> list[tuple[str, list[str]]]:
         """A radius and the means there, as text."""
         return [
             (
                 f"{radius:.4g}",
-                [str(Estimate(scores.mean, scores.error)) for scores in comparison.scores.values()],
+                [_mean(scores) for scores in comparison.scores.values()],
             )
             for radius, comparison in zip(self.radii, self.comparisons, strict=True)
         ]
@@ -126,23 +129,50 @@ class Sweep:
         rows = [
             f"  {radius}: "
             + ", ".join(f"{name} {mean}" for name, mean in zip(self.names, means, strict=True))
-            for radius, means in self._rows()
+            for radius, means in self.rows()
         ]
         radius, why = self.recommended
-        return "\n".join([head, *rows, f"  recommended {radius:.4g}: {why}"]) + ">"
+        advice = [f"  recommended {radius:.4g}: {why}", *(f"  {line}" for line in self.reading)]
+        return "\n".join([head, *rows, *advice]) + ">"
 
     def _repr_html_(self) -> str:
         heads = "".join(f"<th>{html.escape(name)}</th>" for name in self.names)
         rows = "".join(
             f"<tr><th>{radius}</th>{''.join(f'<td>{mean}</td>' for mean in means)}</tr>"
-            for radius, means in self._rows()
+            for radius, means in self.rows()
         )
         radius, why = self.recommended
         return (
             f"<table><caption>gamma against the radius, {self.queries:,} queries</caption>"
             f"<tr><th>radius, {html.escape(self.unit)}</th>{heads}</tr>{rows}</table>"
             f"<p>Recommended radius: {radius:.4g}, {html.escape(why)}.</p>"
+            + "".join(f"<p>{html.escape(sentence)}</p>" for sentence in self.reading)
         )
+
+    def summary(self) -> dict[str, object]:
+        """Everything but single points as plain values."""
+        means = {name: self.means(name) for name in self.names}
+        radius, why = self.recommended
+        settings = self.comparisons[0].settings
+        return {
+            "columns": settings.columns,
+            "still": settings.still,
+            "radii": list(self.radii),
+            "models": {
+                name: {
+                    "mean": values.tolist(),
+                    "error": errors.tolist(),
+                    "relative": [there.scores[name].relative.value for there in self.comparisons],
+                }
+                for name, (values, errors) in means.items()
+            },
+            "recommended": {"radius": radius, "why": why},
+            "automatic": self.automatic,
+            "reading": self.reading,
+            "unit": self.unit,
+            "steady": self.steady,
+            "queries": self.queries,
+        }
 
 
 @takes_arguments_of(gamma, GammaArguments, without=("radius",))
@@ -177,17 +207,14 @@ def sweep(
     named = models if isinstance(models, Mapping) else {"model": models}
     adapted = [as_model(model) for model in named.values()]
     settled = settle_points(adapted, points, arguments, distance=False)
+    automatic = _automatic(settled, arguments.get("seed", DEFAULTS["seed"]))
     if radii is None:
-        if settled.reference.kind == "grid":
-            raise SettingsError("on a grid give the radii, or reference=<data>")
-        seed = arguments.get("seed", DEFAULTS["seed"])
-        law = settled.reference.neighbourhood
-        distance = (
-            nearest_distance(settled.reference.values, settled.units, seed)
-            if law is None
-            else law.nearest
-        )
-        radii = [fraction * distance for fraction in FRACTIONS]
+        if automatic is None:
+            raise SettingsError(
+                "there is no distance between points to take radii from: give the radii, or "
+                "reference=<data>, as on a grid"
+            )
+        radii = [fraction * automatic for fraction in FRACTIONS]
     if not len(radii):
         raise SettingsError("there are no radii to sweep: give some, or leave them out")
     ordered = tuple(sorted(float(radius) for radius in radii))
@@ -213,4 +240,22 @@ def sweep(
                 ordered, folders, parts(report_all, len(ordered)), strict=True
             )
         )
-    return Sweep(ordered, comparisons)
+    return Sweep(ordered, comparisons, automatic)
+
+
+def _mean(scores: Scores) -> str:
+    """A mean with its error, and beside the outputs' spread."""
+    relative = scores.relative.value
+    share = f" ({relative:.1%} of the spread)" if np.isfinite(relative) else ""
+    return f"{Estimate(scores.mean, scores.error)}{share}"
+
+
+def _automatic(settled: SettledPoints, seed: int) -> float | None:
+    """What `radius="auto"` takes here; None where there is nothing to take it from."""
+    if settled.reference.kind == "grid":
+        return None
+    try:
+        return radius_of("auto", settled.reference, settled.units, seed)[0]
+    except PointsError:
+        # One point, or copies of one.
+        return None

@@ -5,7 +5,8 @@ from anharmonic.measures.explain.counterfactuals import (
     Counterfactual,
     nearest_counterfactual,
 )
-from anharmonic.measures.explain.explaining import Explanation, explain
+from anharmonic.measures.explain.explaining import explain
+from anharmonic.measures.explain.result import Explanation
 from anharmonic.measures.explain.shares import (
     REMAINDER,
     Contributions,

@@ -21,12 +21,14 @@ from anharmonic.measures.search import (
     StepChooser,
     adversarial_search,
     prepare,
+    search_from,
 )
 from anharmonic.measures.search.result import Search
 from anharmonic.measures.search.steps import blocks
 from anharmonic.measures.setup.batching import Flags
 from anharmonic.measures.setup.settling import takes_arguments_of
 from anharmonic.measures.setup.sphere import rows_on_device
+from anharmonic.regions import Region
 from anharmonic.regions.tables import TableNeighbourhood
 
 __all__ = ["Change", "Counterfactual", "in_words", "nearest_counterfactual", "value_at"]
@@ -49,7 +51,23 @@ class Change(NamedTuple):
     units: float
 
     def __str__(self) -> str:
-        return f"{titled(self.name)} {in_words(self.before)} → {in_words(self.after)}"
+        before, after = _around_difference(in_words(self.before), in_words(self.after))
+        return f"{titled(self.name)} {before} → {after}"
+
+
+def _around_difference(before: str, after: str, most: int = 60) -> tuple[str, str]:
+    """Two texts, the long ones cut to where they begin to differ."""
+    if max(len(before), len(after)) <= most:
+        return before, after
+    pairs = enumerate(zip(before, after, strict=False))
+    differs = next((place for place, pair in pairs if pair[0] != pair[1]), 0)
+    start = max(0, differs - most // 3)
+    pieces = [text[start : start + most] for text in (before, after)]
+    cut = [
+        ("…" if start else "") + piece + ("…" if start + most < len(text) else "")
+        for piece, text in zip(pieces, (before, after), strict=True)
+    ]
+    return cut[0], cut[1]
 
 
 def in_words(value: float | str) -> str:
@@ -112,7 +130,8 @@ def nearest_counterfactual(
     >>> [change.name for change in other.changes], round(other.distance, 3)
     (['0'], 0.9)
     """
-    search = adversarial_search(model, point, steps=steps, climb=climb, **arguments)
+    # Whole distances between neighbours: what they overshoot is taken back afterwards.
+    search = search_from(model, point, share=1.0, steps=steps, climb=climb, **arguments)
     spent = int(search.queries.sum())
     if not search.flipped[0]:
         return None, spent
@@ -126,7 +145,7 @@ def _describe(search: Search, closer: _Closer, end: Array, spent: int) -> Counte
     """The counterfactual at `end`: its class there and what changed, the largest first."""
     start, units = closer.start, np.asarray(search.settings.scale)
     outputs = closer.outputs(end[None, :])
-    law = closer.law
+    law, row = closer.law, closer.chooser.caller.region
     # In scaled units, where a distance means the same along every feature.
     lengths = (end - start) / units if law is None else np.sqrt(law.squares(start, end))
     moved = np.flatnonzero(_differ(end, start))
@@ -137,8 +156,8 @@ def _describe(search: Search, closer: _Closer, end: Array, spent: int) -> Counte
         changes=tuple(
             Change(
                 names[column],
-                value_at(law, column, float(start[column])),
-                value_at(law, column, float(end[column])),
+                value_at(law, column, float(start[column]), row),
+                value_at(law, column, float(end[column]), row),
                 float(lengths[column]),
             )
             for column in order.tolist()
@@ -151,11 +170,15 @@ def _describe(search: Search, closer: _Closer, end: Array, spent: int) -> Counte
     )
 
 
-def value_at(law: TableNeighbourhood | None, column: int, code: float) -> float | str:
-    """A coordinate as a number, or as text where it is coded."""
+def value_at(
+    law: TableNeighbourhood | None, column: int, code: float, row: Region | None = None
+) -> float | str:
+    """A coordinate as a number, or as text where it is coded; edited texts need their row."""
     if law is None or law.is_number(column, code):
         return code
-    return law.text(column, code)
+    named = row is not None and row.is_table
+    cell = row.source[law.names[column]].to_list()[0] if row is not None and named else None
+    return law.text(column, code, cell)
 
 
 def _differ(one: Array, other: Array) -> Flags:

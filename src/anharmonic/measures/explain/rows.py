@@ -1,4 +1,4 @@
-"""One row, whatever it came as: an array, a tensor, a table, a row of one, or a mapping."""
+"""One row, whatever it came as: an array, a tensor, a table, a row of one, a mapping or a text."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from anharmonic._core import tables
 from anharmonic._core.protocols import Array
 from anharmonic.errors import PointsError
 from anharmonic.regions import Region, as_region
+from anharmonic.regions.forms import is_texts
 
 __all__ = ["one_row"]
 
@@ -20,6 +21,10 @@ def one_row(point: Array, reference: object = None) -> Region:
     """The only row of a region; one with names becomes a table like the reference."""
     if isinstance(point, Region):
         return _only(point)
+    if isinstance(point, str):
+        return _only(as_region([point]))
+    if reference is not None and is_texts(reference) and is_texts(point):
+        return _only(as_region(point))
     if _has_names(point):
         return _only(as_region(_as_table(dict(point.items()), reference)))
     if not hasattr(point, "ndim") and isinstance(point, list | tuple):

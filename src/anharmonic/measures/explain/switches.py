@@ -11,7 +11,7 @@ from anharmonic._core.margins import by_class, labels_of, margins_of
 from anharmonic.measures.explain.counterfactuals import in_words, value_at
 from anharmonic.measures.explain.table_shares import ask_alternatives
 from anharmonic.measures.search import StepChooser
-from anharmonic.measures.search.result import StepSettings
+from anharmonic.measures.search.step_rule import StepSettings
 
 __all__ = ["Switch", "find_switches"]
 

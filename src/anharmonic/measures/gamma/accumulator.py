@@ -195,7 +195,8 @@ class Accumulator:
             accumulator.lengths = scores.columns["moved_lengths"].copy()
             accumulator.total = scores.columns["lengths"].copy()
         for name in scores.sums.keys() & vars(accumulator).keys():
-            setattr(accumulator, name, scores.sums[name])
+            # A copy: whoever holds these scores may go on from them once more.
+            setattr(accumulator, name, scores.sums[name].copy())
         return accumulator
 
 

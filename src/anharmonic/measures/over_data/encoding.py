@@ -166,7 +166,10 @@ def encode(parts: Sequence[Region], names: Sequence[str] | None) -> Encoded:
             columns.append(column)
             used.append(name)
     if not columns:
-        raise PointsError("no column can be compared: each is a text that differs in every row")
+        raise PointsError(
+            "no column can be compared: each is a text that differs in every row; turn the texts "
+            "into vectors and give those to gamma_data(vectors, outputs)"
+        )
     return Encoded(
         tuple(columns), tuple(used), tuple(name for name in first.names if name not in used), known
     )

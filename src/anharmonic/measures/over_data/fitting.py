@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from anharmonic._core.arrays import without_empty_columns
 from anharmonic._core.extras import needs
 from anharmonic._core.progress import Telling
 from anharmonic._core.protocols import Floats, Integers
@@ -158,7 +159,7 @@ def fit_boosted(weights: Boosted, data: Data) -> Fits:
             ensemble.HistGradientBoostingRegressor(
                 max_iter=weights.rounds, early_stopping=False, random_state=data.seed
             ).fit(
-                data.features[rows],
+                without_empty_columns(data.features[rows]),
                 data.answers[rows, column],
                 None if counts is None else counts[rows],
             )

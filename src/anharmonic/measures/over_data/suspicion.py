@@ -7,14 +7,13 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from anharmonic._core.arrays import to_numpy
 from anharmonic._core.metrics import Metric, register
 from anharmonic._core.progress import Progress
-from anharmonic._core.protocols import Floats, Integers
+from anharmonic._core.protocols import Floats
 from anharmonic._core.statistics import half_widths
-from anharmonic.errors import InputError, OutputError, listed
 from anharmonic.measures.over_data.asking import decided, gamma_over_rows
 from anharmonic.measures.over_data.metric import DataSettings
+from anharmonic.measures.setup.labels import class_numbers, given_labels, numeric_labels
 from anharmonic.measures.setup.settling import SetupArguments, takes_setup
 from anharmonic.scores import Scores
 
@@ -114,13 +113,13 @@ def suspects(
         columns["answer"] = names[scores.outputs.argmax(axis=1)]
         columns["others"] = names[expected.argmax(axis=1)]
         if labels is not None:
-            given = _positions(labels, classes, len(scores))
+            given = class_numbers(given_labels(labels, len(scores)), classes)
             values = 1 - expected[np.arange(len(scores)), given]
             columns["label"] = names[given]
     else:
         columns["answer"], columns["others"] = scores.outputs, expected
         if labels is not None:
-            numbers = _numbers(labels, scores.outputs)
+            numbers = numeric_labels(given_labels(labels, len(scores)), scores.outputs.shape)
             values = np.sqrt(np.sum((numbers - expected) ** 2, axis=1))
             columns["label"] = numbers
     return replace(
@@ -130,27 +129,3 @@ def suspects(
         squared=values**2 - scores.errors**2,
         columns=columns,
     )
-
-
-def _positions(labels: object, classes: tuple[object, ...], rows: int) -> Integers:
-    """The number of each label's class."""
-    given = np.asarray(to_numpy(labels)).reshape(-1)
-    if len(given) != rows:
-        raise InputError(f"there are {len(given):,} labels and {rows:,} rows: give one per row")
-    number = {str(name): index for index, name in enumerate(classes)}
-    unknown = sorted({str(label) for label in given.tolist()} - number.keys())
-    if unknown:
-        raise InputError(
-            f"labels {listed(unknown)} are no classes of the model ({listed(list(number))}): give "
-            "labels as the model was fitted to them"
-        )
-    return np.array([number[str(label)] for label in given.tolist()])
-
-
-def _numbers(labels: object, outputs: Floats) -> Floats:
-    numbers = np.asarray(to_numpy(labels), dtype=np.float64).reshape(len(outputs), -1)
-    if numbers.shape != outputs.shape:
-        raise OutputError(
-            f"labels have the shape {numbers.shape}, the answers {outputs.shape}: give both alike"
-        )
-    return numbers

@@ -5,7 +5,15 @@ is the default because it finds more for less: go where the margin is smallest.
 """
 
 from anharmonic.measures.search.prepare import StepArguments, prepare
-from anharmonic.measures.search.search import CLIMBS, adversarial_search
+from anharmonic.measures.search.search import CLIMBS, adversarial_search, search_from
 from anharmonic.measures.search.steps import Climb, StepChooser
 
-__all__ = ["CLIMBS", "Climb", "StepArguments", "StepChooser", "adversarial_search", "prepare"]
+__all__ = [
+    "CLIMBS",
+    "Climb",
+    "StepArguments",
+    "StepChooser",
+    "adversarial_search",
+    "prepare",
+    "search_from",
+]

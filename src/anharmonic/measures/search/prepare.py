@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Unpack, cast
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import ArrayLike
 from anharmonic._core.arrays import to_numpy64
 from anharmonic._core.protocols import Ball, Floats
 from anharmonic.errors import PointsError, SettingsError
-from anharmonic.measures.search.result import StepRule, StepSettings, walking_ball
+from anharmonic.measures.search.step_rule import StepRule, StepSettings, walking_ball
 from anharmonic.measures.search.steps import Climb, StepChooser
 from anharmonic.measures.setup.batching import caller_for
 from anharmonic.measures.setup.settling import DEFAULTS, SetupArguments, settle
@@ -32,15 +33,25 @@ class StepArguments(SetupArguments, total=False):
 
 
 def prepare(
-    model: object, points: object, climb: Climb, **arguments: Unpack[StepArguments]
+    model: object,
+    points: object,
+    climb: Climb,
+    *,
+    share: float = 1.0,
+    **arguments: Unpack[StepArguments],
 ) -> tuple[StepChooser, StepSettings]:
-    """What chooses steps, and the settings that let it be made again."""
+    """What chooses steps, and the settings that let it be made again.
+
+    A radius of "auto" is this `share` of the distance between nearest neighbours.
+    """
     directions, ball = arguments.get("directions", 20), arguments.get("ball", "auto")
     fewest = 2 if climb == "gamma" else 1
     if directions < fewest:
         raise SettingsError(f"directions must be at least {fewest}, got {directions}")
     shared = {name: value for name, value in arguments.items() if name in DEFAULTS}
     setup = settle(model, points, **cast(SetupArguments, shared))
+    if setup.nearest_distance is not None:
+        setup = replace(setup, radius=share * setup.radius)
     region = setup.region
     step_rule = StepRule(
         ball=walking_ball(

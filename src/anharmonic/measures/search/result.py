@@ -1,4 +1,4 @@
-"""Walks from point to neighbour: how a step is made, and what a search of many walks found.
+"""What a search of many walks from point to neighbour found.
 
 A step goes along one direction of a ball, so a walk is its start and one number per step; any
 point on it can be made again without having been kept.
@@ -8,178 +8,29 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from array_api_compat import array_namespace, device
 
-from anharmonic import balls
 from anharmonic._core import tables
 from anharmonic._core.columns import remark, told
-from anharmonic._core.protocols import Array, Ball, Draw, Floats, Integers
-from anharmonic._core.randomness import integers
-from anharmonic._core.settings import Settings
+from anharmonic._core.protocols import Array, Ball, Floats, Integers
 from anharmonic._core.statistics import Rate
 from anharmonic.errors import SettingsError
+from anharmonic.measures.search.flips import FlipCurve, flip_curve, step_in_words
+from anharmonic.measures.search.step_rule import StepRule, StepSettings, walking_ball
 from anharmonic.measures.setup.batching import Flags
-from anharmonic.measures.setup.protocols import Segment
-from anharmonic.measures.setup.sphere import around
-from anharmonic.measures.setup.table_rows import ONE_COLUMN, TableRows, one_column
 
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["Search", "StepRule", "walking_ball"]
+__all__ = ["Search"]
 
+LISTED = 10
+"""Rows that are named in a line."""
 COLUMNS = ("start", "choice", "label", "margin", "gamma", "flip", "queries")
-
-
-def walking_ball(
-    ball: str | Ball, dimension: int, directions: int, climb: str, table: bool = False
-) -> Ball:
-    """The directions a step chooses from; "auto" steps along one coordinate at a time.
-
-    All of them where there are no more than `directions`, else as many drawn afresh for every
-    step. A random walk needs one direction per step. In a `table` of other than numbers "auto"
-    moves one column at a time, which is drawn too.
-    """
-    if table and isinstance(ball, str) and ball in ("auto", ONE_COLUMN):
-        return one_column(dimension, directions)
-    if isinstance(ball, str):
-        name = "cross" if 2 * dimension <= directions else "onehot"
-        ball = balls.named(name if ball == "auto" else ball, dimension, directions)
-    if ball.dimension != dimension:
-        raise SettingsError(
-            f"the ball has {ball.dimension} dimensions and {dimension} columns move: "
-            f"build it with {dimension}"
-        )
-    drawn = ball.count // 2 if ball.paired else ball.count
-    if climb == "gamma" and ball.fresh and drawn < 2:
-        raise SettingsError(
-            "climbing gamma chooses on one half of the directions and scores on the other: "
-            f"{drawn} cannot be halved, ask for more with directions="
-        )
-    if climb != "random" or ball.fresh:
-        return ball
-    if not isinstance(ball, balls.Directions):
-        raise SettingsError(
-            "a random walk needs a ball that draws anew: build it with balls.sampled"
-        )
-    return balls.sampled(ball, 2 if ball.paired else 1)
-
-
-@dataclass(frozen=True)
-class StepRule:
-    """How far a step goes and where it may end: a `Neighbourhood`, and a grid to round to."""
-
-    ball: Ball
-    radius: float
-    units: Floats
-    limits: tuple[Floats, Floats] | None
-    grid: Floats | None
-    seed: int
-    table: TableRows | None = None
-    zeros_stay: bool = False
-
-    @property
-    def pairs_alike(self) -> bool:
-        """A step to one side may be longer than that to the other: only one is taken."""
-        return False
-
-    @property
-    def half(self) -> int:
-        """Directions the ball draws; with pairs their reflections come after them."""
-        return self.ball.count // 2 if self.ball.paired else self.ball.count
-
-    def neighbours(
-        self,
-        start: Array,
-        rows: Integers,
-        turn: int,
-        first: int,
-        stop: int,
-        owners: Integers | None = None,
-    ) -> Array:
-        """Where steps along directions first…stop end, reflections after: (rows, ends, n).
-
-        `owners` are the region's rows, where `rows` only number what is drawn.
-        """
-        # Rounding keeps to the bounds as well.
-        unbounded = self if self.grid is None else replace(self, limits=None)
-        segments = [Segment(turn, first, stop)]
-        points, _ = around(unbounded, start, rows, segments, owners=owners)
-        return self.rounded(points)
-
-    def anywhere(
-        self, start: Array, rows: Integers, turn: int, owners: Integers | None = None
-    ) -> tuple[Array, Integers]:
-        """Where a random step of each row ends, (rows, n), and the choice it stands for.
-
-        It goes along the turn's first direction or, with pairs, against it.
-        """
-        ends = self.neighbours(start, rows, turn, 0, 1, owners)
-        side = np.zeros(len(rows), dtype=np.int64)
-        if self.ball.paired:
-            # An index no ball draws from, so that the side is independent of the direction.
-            draw = Draw(self.seed, rows, np.full(len(rows), turn), np.empty(0))
-            side = integers(draw, np.array([self.ball.count]), 2)[:, 0]
-        return ends[np.arange(len(rows)).tolist(), side.tolist()], side * self.half
-
-    def step(self, start: Array, row: int, turn: int, choice: int) -> Array:
-        """Where one chosen step from `start` (n,) ends."""
-        index = choice % self.half
-        ends = self.neighbours(start[None, :], np.array([row]), turn, index, index + 1)
-        return ends[0, choice // self.half]
-
-    def rounded(self, points: Array) -> Array:
-        """Points on the grid, within the bounds; a coordinate whose grid is 0 is free."""
-        if self.grid is None:
-            return points
-        xp = array_namespace(points)
-        like = {"dtype": points.dtype, "device": device(points)}
-        rounds, cell = self.grid > 0, np.where(self.grid > 0, self.grid, 1.0)
-        on_grid = xp.round(points if (cell == 1).all() else points / xp.asarray(cell, **like))
-        if not (cell == 1).all():
-            on_grid *= xp.asarray(cell, **like)
-        if not rounds.all():
-            on_grid = xp.where(xp.asarray(rounds, device=device(points)), on_grid, points)
-        if self.limits is None:
-            return on_grid
-        low, high = (np.asarray(edge) for edge in self.limits)
-        # The outermost multiples of a cell that lie within the bounds.
-        inside = np.ceil(low / cell - 1e-9) * cell, np.floor(high / cell + 1e-9) * cell
-        edges = (
-            np.where(rounds, multiple, bound)
-            for multiple, bound in zip(inside, (low, high), strict=True)
-        )
-        return xp.clip(on_grid, *(xp.asarray(edge, **like) for edge in edges))
-
-
-@dataclass(frozen=True, kw_only=True)
-class StepSettings(Settings):
-    """Settings of everything that takes steps.
-
-    Parameters
-    ----------
-    climb, asked_ball, grid, shape
-        What steps lower or raise, the ball's name as it was given, the rounding of each column,
-        and the shape of one point.
-    steps, stop
-        The most steps of a walk, and whether it ends at its first flip.
-    event, nstep
-        When a flip counts and how its chance is estimated, of `nstep_robustness`.
-    """
-
-    climb: str = ""
-    asked_ball: str | None = None
-    grid: tuple[float, ...] | None = None
-    shape: tuple[int, ...] = ()
-    steps: int = 0
-    stop: bool = True
-    event: str = "end"
-    nstep: str | None = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -215,6 +66,11 @@ class Search:
         `starts` are.
     index
         The rows' labels, of a pandas frame; no file keeps them.
+    distances, reached : (points,)
+        How far from its start, in scaled units, each walk was at its first flip (NaN where there
+        was none) and at its end; worked out from the paths where they are not given.
+    names
+        What the rows are called: the labels of a pandas frame, or a column of ids.
     """
 
     starts: Floats
@@ -229,6 +85,15 @@ class Search:
     ends: Array = field(default=None, compare=False)
     trail: Array = field(default=None, compare=False)
     index: pandas.Index | None = field(default=None, compare=False)
+    distances: Array = field(default=None, compare=False)
+    reached: Array = field(default=None, compare=False)
+    names: tuple[str, ...] | None = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.distances is None:
+            distances, reached = _distances_of_paths(self)
+            object.__setattr__(self, "distances", distances)
+            object.__setattr__(self, "reached", reached)
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -263,6 +128,35 @@ class Search:
     def rate(self) -> Rate:
         """The share of points that flipped, among those that were asked for."""
         return Rate.of(int(self.flipped.sum()), int((self.labels[:, 0] >= 0).sum()))
+
+    @property
+    def curve(self) -> FlipCurve:
+        """The share of decisions changed within each distance.
+
+        A search finds a way across a boundary, not the shortest: within each distance at least so
+        many decisions can be changed.
+        """
+        asked = int((self.labels[:, 0] >= 0).sum())
+        furthest = float(np.nanmax(self.reached, initial=0.0))
+        return flip_curve(self.distances, asked, furthest, self.settings.nearest_distance)
+
+    def flipped_rows(self, count: int | None = None) -> Integers:
+        """Rows whose decision changed, the nearest first.
+
+        Parameters
+        ----------
+        count
+            How many at most; all where it is not given.
+        """
+        rows = np.flatnonzero(self.flipped)
+        # Distances that differ by rounding are equal; then the smaller lead comes first.
+        distances = np.round(np.nan_to_num(self.distances[rows], nan=np.inf), 9)
+        order = np.lexsort((self.margins[rows, 0], self.flips[rows], distances))
+        return np.asarray(rows[order][:count])
+
+    def row_name(self, row: int) -> str:
+        """What a row is called; its number from 0 where it has no name."""
+        return str(row) if self.names is None else self.names[row]
 
     def path(self, row: int) -> Array:
         """Every point of one walk, its start first: (steps taken + 1, …)."""
@@ -331,11 +225,58 @@ class Search:
             "rate": self.rate.value,
             "interval95": [low, high],
             "median_first_flip": float(np.median(first)) if len(first) else None,
+            "flipped_rows": self.flipped_list(),
+            "curve": {
+                "unit": self.curve.unit,
+                "furthest": self.curve.furthest,
+                "within": [
+                    {"distance": distance, "share": rate.value, "interval95": [rate.low, rate.high]}
+                    for distance, rate in self.curve.marks()
+                ],
+            },
             "stuck_steps": int(self.stuck.sum()),
             "complete": self.complete,
             "queries": int(self.queries.sum()),
             "settings": self.settings.plain(),
         }
+
+    def flipped_list(self, count: int | None = None) -> list[dict[str, object]]:
+        """Rows whose decision changed, the nearest first, as plain values.
+
+        Parameters
+        ----------
+        count
+            How many at most; all where it is not given.
+        """
+        unit = self.settings.nearest_distance or 1.0
+        return [
+            {
+                "row": row,
+                "name": self.row_name(row),
+                "from": self.name_of(int(self.labels[row, 0])),
+                "to": self.name_of(int(self.labels[row, self.flips[row]])),
+                "step": int(self.flips[row]),
+                "distance": _plain(float(self.distances[row]) / unit),
+                "margin": _plain(float(self.margins[row, 0])),
+            }
+            for row in self.flipped_rows(count).tolist()
+        ]
+
+    @property
+    def sentences(self) -> list[str]:
+        """How far decisions are from changing, and which change first, a sentence each."""
+        if not self.flipped.any():
+            return [f"No decision changed within {self.curve.furthest:.3g} {self.curve.unit}."]
+        within = ", ".join(
+            f"{rate.value:.1%} within {mark:.3g}" for mark, rate in self.curve.marks()
+        )
+        first = ", ".join(self.row_name(row) for row in self.flipped_rows(LISTED).tolist())
+        rest = int(self.flipped.sum()) - LISTED
+        more = f" and {rest:,} more" if rest > 0 else ""
+        return [
+            f"At least so many decisions change: {within} {self.curve.unit}.",
+            f"Rows that flip, the nearest first: {first}{more}.",
+        ]
 
     def __repr__(self) -> str:
         stuck, unfinished = int(self.stuck.sum()), "" if self.complete else ", unfinished"
@@ -343,14 +284,24 @@ class Search:
         moved = remark(self.settings)
         return (
             f"<search by {self.settings.climb}: {int(self.flipped.sum()):,} of {len(self):,} "
-            f"points flipped, {self.rate}, in {self.settings.steps} steps, "
-            f"{int(self.queries.sum()):,} queries{nowhere}{unfinished}{moved}>"
+            f"points flipped, {self.rate}, in {self.settings.steps} steps of "
+            f"{step_in_words(self.settings)}, "
+            f"{int(self.queries.sum()):,} queries{nowhere}{unfinished}{moved}. "
+            f"{' '.join(self.sentences)}>"
         )
 
     def _repr_html_(self) -> str:
         cells = {
             "flipped": f"{int(self.flipped.sum()):,} of {len(self):,} points, {self.rate}",
-            "steps": self.settings.steps,
+            "steps": f"{self.settings.steps} of {step_in_words(self.settings)}",
+            **{
+                f"within {mark:.3g} {self.curve.unit}": str(rate)
+                for mark, rate in self.curve.marks()
+            },
+            "flip first": ", ".join(
+                self.row_name(row) for row in self.flipped_rows(LISTED).tolist()
+            )
+            or "none",
             "steps that went nowhere": f"{int(self.stuck.sum()):,}",
             "queries": f"{int(self.queries.sum()):,}",
             **self.settings.chosen(("climb", "ball", "radius", "model")),
@@ -363,9 +314,11 @@ class Search:
         last = np.arange(len(self)), self.taken
         columns = {
             "row": np.arange(len(self)),
+            **({} if self.names is None else {"name": list(self.names)}),
             "label": np.array([self.name_of(label) for label in self.labels[:, 0].tolist()]),
             "end_label": np.array([self.name_of(label) for label in self.labels[last].tolist()]),
             "first_flip": self.flips,
+            "distance": self.distances,
             "steps": self.taken,
             "stuck": self.stuck,
             "margin": self.margins[:, 0],
@@ -385,6 +338,9 @@ class Search:
         )
         about = {"holds": "search", "settings": self.settings.plain()}
         columns = dict(zip(COLUMNS, arrays, strict=True))
+        columns |= {"distance": self.distances, "reached": self.reached}
+        if self.names is not None:
+            columns["name"] = np.array(self.names)
         if self.trail is not None:
             columns["trail"] = self.trail.reshape(len(self), -1)
         return tables.save(tables.arrow(columns, about), path)
@@ -400,4 +356,35 @@ class Search:
         trail = None
         if "trail" in table.column_names:
             trail = tables.column(table, "trail").reshape(len(start), settings.steps + 1, -1)
-        return cls(start, choice, label, margin, gamma, flip, queries, settings, trail=trail)
+        # Files of 0.1.0 have none of these.
+        distance, reached, names = (
+            tables.column(table, name) if name in table.column_names else None
+            for name in ("distance", "reached", "name")
+        )
+        return cls(
+            *(start, choice, label, margin, gamma, flip, queries, settings),
+            trail=trail,
+            distances=distance,
+            reached=reached,
+            names=None if names is None else tuple(names.tolist()),
+        )
+
+
+def _distances_of_paths(search: Search) -> tuple[Floats, Floats]:
+    """Distances at the first flip and at the end; unknown where a path cannot be made again."""
+    distances, reached = np.full((2, len(search)), np.nan)
+    table = search.trail is not None
+    if table or (search.ball is None and search.settings.asked_ball is None):
+        return distances, reached
+    for row in range(len(search)):
+        path = search.path(row).reshape(search.taken[row] + 1, -1)
+        lengths = np.linalg.norm((path - path[0]) / np.asarray(search.settings.scale), axis=1)
+        reached[row] = lengths[-1]
+        if search.flipped[row]:
+            distances[row] = lengths[search.flips[row]]
+    return distances, reached
+
+
+def _plain(number: float) -> float | None:
+    """For JSON, which knows no NaN."""
+    return number if np.isfinite(number) else None

@@ -2,28 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import Unpack
+from typing import Any, Unpack
 
 from numpy.typing import ArrayLike
 
 from anharmonic._core.checkpoints import PathLike
 from anharmonic._core.checkpoints import kept as checkpointing
 from anharmonic._core.progress import Progress, shown
-from anharmonic._core.protocols import Ball
+from anharmonic._core.protocols import Ball, Map
 from anharmonic.errors import InputError, MeasurementStopped, SettingsError
-from anharmonic.measures.search.prepare import prepare
+from anharmonic.measures.search.prepare import StepArguments, prepare
 from anharmonic.measures.search.result import Search
+from anharmonic.measures.search.scored import flips_of
 from anharmonic.measures.search.state import SearchState
 from anharmonic.measures.search.steps import Climb
-from anharmonic.measures.setup.settling import SetupArguments, takes_setup
+from anharmonic.measures.setup.settling import Setup, SetupArguments, takes_setup
+from anharmonic.measures.streaming import called_on_blocks, takes_source
 
-__all__ = ["CLIMBS", "adversarial_search"]
+__all__ = ["CLIMBS", "STEP_SHARE", "adversarial_search", "search_from"]
 
 CLIMBS = ("margin", "output", "gamma", "random")
+STEP_SHARE = 0.1
+"""Of the distance between nearest neighbours: a step of `radius="auto"`.
+
+A whole one leads to where another row may stand, and flips nearly every decision of any model.
+"""
 
 
+def _step(settled: Setup, _: Mapping[str, Any]) -> float:
+    """The radius that was given, or the share of the sample's that a step takes."""
+    return settled.radius * (1.0 if settled.nearest_distance is None else STEP_SHARE)
+
+
+@takes_source(
+    lambda measure: called_on_blocks(measure, flips_of, radius=_step), without=("budget",)
+)
 @takes_setup
 def adversarial_search(
     model: object,
@@ -39,6 +54,9 @@ def adversarial_search(
     resume: Search | PathLike | None = None,
     checkpoint: PathLike | None = None,
     progress: Progress = None,
+    engine: Map | None = None,
+    out: PathLike | None = None,
+    fresh: bool = False,
     **setup: Unpack[SetupArguments],
 ) -> Search:
     """Walk from each point, a neighbour per step, and record when its class changes.
@@ -46,7 +64,8 @@ def adversarial_search(
     Parameters
     ----------
     model, points
-        Anything `as_model` takes, and rows, a DataFrame or a `regions.Region`.
+        Anything `as_model` takes, and rows, a DataFrame, a `regions.Region` or a
+        `sources.Source`.
     steps
         The most steps of a walk.
     ball
@@ -68,8 +87,15 @@ def adversarial_search(
         End a walk at its first flip.
     resume
         An unfinished search, or one that should take more `steps`, or a file of either.
-    radius, scale, reference, moving, bounds, output, batch_size, seed, checkpoint, progress
+    radius
+        How far a step goes, in scaled units. "auto" is a tenth of the usual distance between
+        nearest neighbours, so that `curve` says how far from where they stand decisions change.
+    scale, reference, moving, bounds, output, batch_size, seed, checkpoint, progress
         As in `gamma`.
+    engine, out, fresh
+        Of a source: who does the work, the folder for the result, and whether to start over. Its
+        values are 1 where the class changed, so that their mean is the share of flips; paths are
+        not kept.
 
     Notes
     -----
@@ -89,16 +115,39 @@ def adversarial_search(
     ----------
     Harmonic Machine Learning Models are Robust (section 5, algorithm 2).
     """
-    _check(climb, steps, budget)
-    chooser, settings = prepare(
+    arguments: StepArguments = {"ball": ball, "directions": directions, "grid": grid, **setup}
+    return search_from(
         model,
         points,
-        climb,
-        ball=ball,
-        directions=directions,
-        grid=grid,
-        **setup,
+        share=STEP_SHARE,
+        steps=steps,
+        climb=climb,
+        budget=budget,
+        stop=stop,
+        resume=resume,
+        checkpoint=checkpoint,
+        progress=progress,
+        **arguments,
     )
+
+
+def search_from(
+    model: object,
+    points: object,
+    *,
+    share: float,
+    steps: int,
+    climb: Climb,
+    budget: int | None = None,
+    stop: bool = True,
+    resume: Search | PathLike | None = None,
+    checkpoint: PathLike | None = None,
+    progress: Progress = None,
+    **arguments: Unpack[StepArguments],
+) -> Search:
+    """`adversarial_search` with a radius of "auto" that is another `share` of the distance."""
+    _check(climb, steps, budget)
+    chooser, settings = prepare(model, points, climb, share=share, **arguments)
     state = SearchState(chooser, settings.with_facts(steps=steps, stop=stop, budget=budget))
     if resume is not None:
         state.resume_from(resume if isinstance(resume, Search) else Search.load(resume))

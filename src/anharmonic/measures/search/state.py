@@ -15,9 +15,10 @@ from array_api_compat import array_namespace
 from anharmonic._core.arrays import array_like
 from anharmonic._core.margins import labels_of, margins_of
 from anharmonic._core.progress import Telling
-from anharmonic._core.protocols import Integers, Map
+from anharmonic._core.protocols import Floats, Integers, Map
 from anharmonic.errors import SettingsError
-from anharmonic.measures.search.result import Search, StepSettings
+from anharmonic.measures.search.result import Search
+from anharmonic.measures.search.step_rule import StepSettings
 from anharmonic.measures.search.steps import Step, StepChooser, blocks
 from anharmonic.measures.setup.batching import numbers
 from anharmonic.measures.setup.sphere import rows_on_device
@@ -48,6 +49,7 @@ class SearchState:
         self.gammas = np.full((count, steps), np.nan)
         self.flips = np.full(count, -1, dtype=np.int64)
         self.queries = np.zeros(count, dtype=np.int64)
+        self.distances = np.full(count, np.nan)
         # A table's steps take values from its reference, which no file has: kept as they come.
         self.trail = None
         if chooser.step_rule.table is not None:
@@ -67,6 +69,7 @@ class SearchState:
         self.choices[:, :done], self.gammas[:, :done] = earlier.choices, earlier.gammas
         self.labels[:, : done + 1], self.margins[:, : done + 1] = earlier.labels, earlier.margins
         self.flips[:], self.queries[:] = earlier.flips, earlier.queries
+        self.distances[:] = earlier.distances
         if self.trail is not None and earlier.trail is not None:
             self.trail[:, : done + 1] = earlier.trail
         moved = np.flatnonzero((earlier.choices >= 0).any(axis=1))
@@ -91,7 +94,17 @@ class SearchState:
             ends=np.array(numbers(self.positions)),
             trail=None if self.trail is None else self.trail.copy(),
             index=self.chooser.caller.region.index,
+            distances=self.distances.copy(),
+            reached=self._lengths(np.arange(len(self.flips)), np.array(numbers(self.positions))),
+            names=self.chooser.caller.region.row_names,
         )
+
+    def _lengths(self, rows: Integers, ends: Floats) -> Floats:
+        """How far ends (rows, n) are from where the rows started, in scaled units."""
+        law, starts = self.chooser.caller.region.neighbourhood, self.starts[rows]
+        if law is not None:
+            return np.asarray(np.sqrt(law.squares(starts, ends).sum(axis=1)))
+        return np.asarray(np.linalg.norm((ends - starts) / self.chooser.step_rule.units, axis=1))
 
     def begin(self) -> None:
         """Call the model at every start."""
@@ -161,7 +174,7 @@ class SearchState:
     def _atomically(self, rows: Integers, number: int) -> Iterator[None]:
         """Whatever interrupts the record of a step, it was taken or it was not."""
         here = self.positions[rows.tolist()]
-        flips, queries = self.flips[rows], self.queries[rows]
+        flips, queries, distances = self.flips[rows], self.queries[rows], self.distances[rows]
         try:
             yield
         except BaseException:
@@ -169,6 +182,7 @@ class SearchState:
             self.choices[rows, number] = self.labels[rows, number + 1] = -1
             self.gammas[rows, number] = self.margins[rows, number + 1] = np.nan
             self.flips[rows], self.queries[rows] = flips, queries
+            self.distances[rows] = distances
             raise
 
     def _record(self, rows: Integers, number: int, step: Step) -> None:
@@ -184,6 +198,9 @@ class SearchState:
         self.labels[rows, number + 1] = np.where(moved, labels, self.labels[rows, number])
         first_flip = (self.flips[rows] < 0) & (self.labels[rows, number + 1] != first)
         self.flips[rows[first_flip]] = number + 1
+        if first_flip.any():
+            ends = np.array(numbers(step.ends[np.flatnonzero(first_flip).tolist()]))
+            self.distances[rows[first_flip]] = self._lengths(rows[first_flip], ends)
         self.queries[rows] += step.queries
 
     def _due(self, group: Integers, steps: int) -> Integers:

@@ -16,7 +16,8 @@ from array_api_compat import array_namespace
 from anharmonic._core.arrays import to_numpy64
 from anharmonic._core.margins import by_class, margins_of, of_classes
 from anharmonic._core.protocols import Array, Floats, Integers
-from anharmonic.measures.search.result import StepRule
+from anharmonic._core.randomness import nested
+from anharmonic.measures.search.step_rule import StepRule
 from anharmonic.measures.setup.batching import Flags, ModelCaller, call_on_device
 
 __all__ = ["Climb", "Step", "StepChooser", "blocks"]
@@ -91,12 +92,13 @@ class StepChooser:
         turn = 2 * number
         if self.climb == "random":
             return self._random_step(start, rows, turn)
+        numbers = self.caller.region.addresses_of(rows)
         best: Step | None = None
         least = np.full(len(rows), np.inf)
         directions_at_once = max(1, self.chunk // (self.sides * len(rows)))
         for low in range(0, self.step_rule.half, directions_at_once):
             high = min(self.step_rule.half, low + directions_at_once)
-            ends = self.step_rule.neighbours(start, rows, turn, low, high)
+            ends = self.step_rule.neighbours(start, numbers, turn, low, high, rows)
             outputs = self._outputs_on_device(ends, rows)
             # The piece's ends in the ball's own numbering: reflections come after all originals.
             column = np.arange(ends.shape[1])
@@ -124,7 +126,8 @@ class StepChooser:
 
     def _random_step(self, start: Array, rows: Integers, turn: int) -> Step:
         """A random step of each row."""
-        ends, choices = self.step_rule.anywhere(start, rows, turn)
+        numbers = self.caller.region.addresses_of(rows)
+        ends, choices = self.step_rule.anywhere(start, numbers, turn, rows)
         moved = ~_unmoved(ends[:, None, :], start)[:, 0]
         outputs = self.outputs(ends[:, None, :], rows)[:, 0]
         return Step(ends, np.where(moved, choices, -1), outputs, np.full(len(rows), np.nan), 1)
@@ -149,7 +152,8 @@ class StepChooser:
         count, width, dimension = ends.shape
         owners, flat = np.repeat(rows, width), ends.reshape((count * width, dimension))
         # Every neighbour draws directions of its own, whatever it is called together with.
-        drawn = owners * self.step_rule.ball.count + np.tile(indices, count)
+        numbers = self.caller.region.addresses_of(owners)
+        drawn = nested(numbers, self.step_rule.ball.count, np.tile(indices, count))
         means = self._means(flat, owners, np.repeat(classes, width), drawn, turn)
         choosing, scoring = (own - mean.reshape(count, width) for mean in means)
         # The side of 0 is chosen too, so the score is counted along it: noise only lowers it.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial, wraps
 from typing import (
@@ -24,6 +24,7 @@ from anharmonic._core.protocols import Floats, Model
 from anharmonic._core.settings import Settings
 from anharmonic.errors import SettingsError
 from anharmonic.measures.setup.batching import ModelCaller, caller_for
+from anharmonic.measures.setup.docstrings import documented, parameter_entries
 from anharmonic.measures.setup.fingerprints import fingerprint
 from anharmonic.measures.setup.scale import limits, radius_of, scaled, with_neighbourhood
 from anharmonic.models import as_model
@@ -50,7 +51,34 @@ Result = TypeVar("Result")
 
 
 class SetupArguments(TypedDict, total=False):
-    """The arguments that every measure takes beside a model and points; see `gamma`."""
+    """The arguments that every measure takes beside a model and points.
+
+    Parameters
+    ----------
+    radius : float or "auto"
+        In scaled units; "auto" is the median nearest-neighbour distance of the `reference` (or
+        the points).
+    scale : "auto", None or numbers
+        "auto" divides each feature by its standard deviation in the reference, None keeps raw
+        units, numbers are used as they are.
+    reference
+        Data the model knows, for scale and radius; the points themselves where none is given.
+    moving
+        The columns that may move. If not given, those that the model reads, where it knows, and
+        otherwise all but an index, ids and names; `settings` says which.
+    kinds
+        What columns are, where the reference's types and values mislead: a name of
+        `regions.tables.KINDS` per column, such as {"postcode": "category"}, or a function of a
+        cell and a generator that gives a similar cell. `settings` says what was chosen.
+    bounds
+        (low, high) that neighbours are kept within.
+    output
+        What the model is asked for; see `as_model`.
+    batch_size
+        Rows per call of the model; what proves fastest if not given.
+    seed
+        Of all that is random.
+    """
 
     radius: float | Literal["auto"]
     scale: ArrayLike | Literal["auto"] | None
@@ -78,7 +106,8 @@ DEFAULTS: SetupArguments = {
 
 def takes_setup(measure: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
     """The measure with a signature that lists what `**setup` stands for, as `help` shows it."""
-    return _listing(measure, _shared_parameters())
+    entries = parameter_entries(inspect.getdoc(SetupArguments) or "")
+    return _listing(measure, _shared_parameters(), entries)
 
 
 def takes_arguments_of(
@@ -111,7 +140,8 @@ def takes_arguments_of(
         for parameter in inspect.signature(other).parameters.values()
         if parameter.name in keys
     ]
-    return partial(_listing, shared=shared)
+    entries = parameter_entries(inspect.getdoc(other) or "")
+    return partial(_listing, shared=shared, entries=entries)
 
 
 def setup_arguments_in(holder: object) -> SetupArguments:
@@ -123,7 +153,8 @@ def setup_arguments_in(holder: object) -> SetupArguments:
 @cache
 def _shared_parameters() -> tuple[inspect.Parameter, ...]:
     """What `**setup` stands for, as keyword-only parameters."""
-    hints = get_type_hints(SetupArguments)
+    # As they are written: "ArrayLike" says more than what numpy makes of it.
+    hints = {name: hint.__forward_arg__ for name, hint in SetupArguments.__annotations__.items()}
     return tuple(
         inspect.Parameter(
             name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hints[name]
@@ -133,7 +164,9 @@ def _shared_parameters() -> tuple[inspect.Parameter, ...]:
 
 
 def _listing(
-    measure: Callable[Parameters, Result], shared: Iterable[inspect.Parameter]
+    measure: Callable[Parameters, Result],
+    shared: Iterable[inspect.Parameter],
+    entries: Mapping[str, str],
 ) -> Callable[Parameters, Result]:
     """The measure with the shared parameters in place of its `**` argument, and no others."""
     signature = inspect.signature(measure)
@@ -155,6 +188,7 @@ def _listing(
             )
         return measure(*positional, **named)
 
+    checked.__doc__ = documented(measure, [parameter.name for parameter in added], entries)
     setattr(checked, "__signature__", signature.replace(parameters=[*own, *added]))  # noqa: B010
     return checked
 

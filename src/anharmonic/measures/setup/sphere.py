@@ -101,7 +101,8 @@ def neighbourhood(
         start = np.repeat(rows_on_device(sphere.caller, rows)[:, None, :], centres, axis=1)
         listed = [sphere.listed[0][rows, first:stop] for _, first, stop in segments]
         return np.concatenate([start, *listed], axis=1), 0
-    return around(sphere, rows_on_device(sphere.caller, rows), rows, segments, centres)
+    start, numbers = rows_on_device(sphere.caller, rows), sphere.region.addresses_of(rows)
+    return around(sphere, start, numbers, segments, centres, owners=rows)
 
 
 def rows_on_device(caller: ModelCaller, rows: Integers) -> Array:

@@ -7,16 +7,18 @@ from typing import Literal, Unpack, cast
 import numpy as np
 from scipy.special import log_ndtr, ndtr
 
+from anharmonic._core.checkpoints import PathLike
 from anharmonic._core.margins import of_classes, probabilities_of
 from anharmonic._core.metrics import Metric, register
 from anharmonic._core.progress import Progress, shown
-from anharmonic._core.protocols import Floats
+from anharmonic._core.protocols import Floats, Map
 from anharmonic._core.protocols import Kind as OutputKind
 from anharmonic.errors import SettingsError
 from anharmonic.measures.search import StepArguments, adversarial_search, prepare
-from anharmonic.measures.search.result import StepSettings
+from anharmonic.measures.search.step_rule import StepSettings
 from anharmonic.measures.setup.settling import takes_arguments_of
 from anharmonic.measures.stability.surroundings import Surroundings, surroundings, walked
+from anharmonic.measures.streaming import called_on_blocks, takes_source
 from anharmonic.scores import Scores
 
 __all__ = ["FLIP", "STABLE", "SWAY", "Event", "Kind", "flip_chance", "nstep_robustness"]
@@ -33,6 +35,7 @@ register(Metric(STABLE, fragile="small", unit="a probability", settings=StepSett
 METRICS: dict[str, str] = {"walks": FLIP, "sway": SWAY, "drift": FLIP, "paper": STABLE}
 
 
+@takes_source(called_on_blocks)
 @takes_arguments_of(adversarial_search, StepArguments)
 def nstep_robustness(
     model: object,
@@ -42,6 +45,9 @@ def nstep_robustness(
     kind: Kind = "walks",
     event: Event = "end",
     progress: Progress = None,
+    engine: Map | None = None,
+    out: PathLike | None = None,
+    fresh: bool = False,
     **arguments: Unpack[StepArguments],
 ) -> Scores:
     """How likely a decision is to survive `steps` random steps, at `directions`+1 queries.
@@ -49,7 +55,8 @@ def nstep_robustness(
     Parameters
     ----------
     model, points
-        Anything `as_model` takes, and rows, a DataFrame or a `regions.Region`.
+        Anything `as_model` takes, and rows, a DataFrame, a `regions.Region` or a
+        `sources.Source`.
     steps
         The N of what follows.
     kind : "walks", "sway", "drift" or "paper"
@@ -59,6 +66,8 @@ def nstep_robustness(
         way.
     progress
         True shows a bar.
+    engine, out, fresh
+        Of a source: who does the work, the folder for the scores, and whether to start over.
     arguments
         As in `adversarial_search`.
 

@@ -16,8 +16,9 @@ from anharmonic._core.randomness import generator
 from anharmonic._core.statistics import Moments, share_interval
 from anharmonic._core.streams import Stream
 from anharmonic.errors import SettingsError
-from anharmonic.measures.search import StepArguments, adversarial_search
-from anharmonic.measures.search.result import Search, StepSettings
+from anharmonic.measures.search import StepArguments, adversarial_search, search_from
+from anharmonic.measures.search.result import Search
+from anharmonic.measures.search.step_rule import StepSettings
 from anharmonic.measures.setup.batching import Flags
 from anharmonic.measures.setup.settling import takes_arguments_of
 from anharmonic.measures.stability.nstep import FLIP, STABLE, SWAY, Event
@@ -93,8 +94,15 @@ def observed_flips(
     flips, queries = [], 0
     for seed in seeds:
         arguments["seed"] = seed
-        search = adversarial_search(
-            model, points, climb="random", steps=steps, stop=event == "ever", **arguments
+        # Steps as long as those of `nstep_robustness`, whose chances these are held against.
+        search = search_from(
+            model,
+            points,
+            share=1.0,
+            climb="random",
+            steps=steps,
+            stop=event == "ever",
+            **arguments,
         )
         flips.append(
             search.flipped if event == "ever" else search.labels[:, -1] != search.labels[:, 0]

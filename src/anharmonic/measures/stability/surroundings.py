@@ -10,6 +10,7 @@ import numpy as np
 from anharmonic._core.margins import labels_of, margins_of, of_classes
 from anharmonic._core.progress import Telling
 from anharmonic._core.protocols import Array, Floats, Integers
+from anharmonic._core.randomness import nested
 from anharmonic.errors import SettingsError
 from anharmonic.measures.search import StepChooser
 from anharmonic.measures.search.steps import blocks
@@ -57,7 +58,8 @@ def surroundings(chooser: StepChooser, report_progress: Telling | None = None) -
         )
 
     def neighbours(start: Array, rows: Integers, low: int, high: int) -> Array:
-        return step_rule.neighbours(start, rows, TURN, low, high)
+        numbers = chooser.caller.region.addresses_of(rows)
+        return step_rule.neighbours(start, numbers, TURN, low, high, rows)
 
     return _collect(
         chooser, step_rule.half, chooser.sides, neighbours, step_rule.ball.fresh, report_progress
@@ -79,7 +81,8 @@ def walked(
     def ends(start: Array, rows: Integers, low: int, high: int) -> Array:
         count, walks_per_row = len(rows), high - low
         # Every walk draws steps of its own, whatever it is called together with.
-        walk = np.repeat(rows, walks_per_row) * walks + np.tile(np.arange(low, high), count)
+        numbers = np.repeat(chooser.caller.region.addresses_of(rows), walks_per_row)
+        walk = nested(numbers, walks, np.tile(np.arange(low, high), count))
         position = start[np.repeat(np.arange(count), walks_per_row).tolist()]
         owners = np.repeat(rows, walks_per_row)
         for number in range(steps):

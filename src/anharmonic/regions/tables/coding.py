@@ -26,7 +26,7 @@ from anharmonic._core.frames import (
 )
 from anharmonic._core.protocols import Array, Floats, Integers
 from anharmonic.errors import PointsError
-from anharmonic.regions.tables.editing import edited
+from anharmonic.regions.tables.editing import EDITS, edited
 from anharmonic.regions.tables.kinds import ColumnKind
 
 __all__ = ["Coding", "ColumnCode", "code_columns"]
@@ -120,7 +120,9 @@ class ColumnCode:
         if self.stamp:
             stamp = np.array(self.origin + round(code) * self.unit).astype(self.stamp)
             return str(stamp)
-        return "as it came" if code == 0 and self.kind.movement == "edit" else f"{code:.6g}"
+        if self.kind.movement == "edit":
+            return f"edited {int(code % EDITS)} times" if code else "as it came"
+        return f"{code:.6g}"
 
     def _edited(self, codes: Floats, series: nw.Series, rows: Integers) -> Array:
         cells = series.to_list()

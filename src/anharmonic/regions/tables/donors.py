@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from anharmonic._core.protocols import Floats, Integers
+from anharmonic.regions.tables.editing import edits_of
 from anharmonic.regions.tables.kinds import ColumnKind
 
 __all__ = ["COUNT", "Donors", "Site", "squared_distances"]
@@ -52,7 +53,8 @@ def squared_distances(
 def column_squares(kind: ColumnKind, unit: float, mine: Floats, theirs: Floats) -> Floats:
     """Squared distances of one column's cells."""
     if kind.movement == "edit":
-        return np.zeros(np.broadcast_shapes(mine.shape, theirs.shape))
+        # One edit is one unit. Texts of two rows are not compared: all of a reference have code 0.
+        return np.asarray((edits_of(mine) - edits_of(theirs)) ** 2)
     if kind.movement == "redraw" and kind.kind != "spiked":
         # Of a one-hot group two columns differ, where a category differs in one.
         squares = (APART / 2 if kind.kind == "one-hot" else APART) * (mine != theirs)

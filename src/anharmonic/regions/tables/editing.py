@@ -14,16 +14,21 @@ from anharmonic._core.streams import Stream
 from anharmonic._core.text_changes import edit_text
 from anharmonic.regions.tables.kinds import TextChange
 
-__all__ = ["edited", "edited_again"]
+__all__ = ["edited", "edited_again", "edits_of"]
 
 EDITS = 16
 """One more than the most edits of a text."""
 ADDRESSES = 1 << 44
 
 
+def edits_of(codes: Floats) -> Floats:
+    """How often the texts of these codes were edited."""
+    return np.asarray(np.nan_to_num(codes) % EDITS)
+
+
 def edited_again(codes: Floats, words: Integers) -> Floats:
     """Codes of texts with one edit more, by random words: whole numbers below 2⁵³."""
-    count = np.minimum(np.nan_to_num(codes) % EDITS + 1, EDITS - 1)
+    count = np.minimum(edits_of(codes) + 1, EDITS - 1)
     return np.asarray((words % ADDRESSES) * EDITS + count, dtype=np.float64)
 
 

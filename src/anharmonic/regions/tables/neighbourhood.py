@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from anharmonic._core.protocols import Floats, Integers
 from anharmonic.regions.tables.coding import Coding
 from anharmonic.regions.tables.donors import Donors, Site, squared_distances
+from anharmonic.regions.tables.editing import edited
 from anharmonic.regions.tables.kinds import ColumnKind
 from anharmonic.regions.tables.pairs import PairsSeen
 
@@ -162,8 +163,11 @@ class TableNeighbourhood:
         code_of = None if self.coding is None else self.coding.columns[column]
         return code_of is None or not (code_of.listed or code_of.stamp)
 
-    def text(self, column: int, code: float) -> str:
-        """A coded cell as people read it."""
+    def text(self, column: int, code: float, cell: object = None) -> str:
+        """A coded cell as people read it; of an edited text, the text that the `cell` became."""
+        kind = self.kinds[column]
+        if kind.movement == "edit" and cell is not None:
+            return str(edited(cell, code, kind.change))
         if self.coding is not None:
             return self.coding.columns[column].text(code)
         return "missing" if np.isnan(code) else f"{code:.6g}"

@@ -159,9 +159,10 @@ class Metrics:
                 gauge = self.performance[bound].labels(**self._labels, metric=name)
                 gauge.set(math.nan if value is None else value)
 
-    def record_reset(self) -> None:
-        """Alarms and evidence were cleared."""
-        self.alarming.set(0.0)
+    def record_state(self) -> None:
+        """Alarms and evidence were cleared, or are others': show where the monitor stands."""
+        self.alarming.set(float(bool(self.stored_monitor.monitor.alarm)))
+        self.labels_waiting.set(self.stored_monitor.waiting_labels)
         self._set_evidence()
 
     def _set_evidence(self) -> None:

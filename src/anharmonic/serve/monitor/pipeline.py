@@ -99,7 +99,7 @@ class Pipeline:
 
     async def start(self) -> None:
         self._not_empty, self._not_patient = asyncio.Event(), asyncio.Event()
-        loops = (self._run(), self._housekeep(), self.health.keep_probing())
+        loops = (self._run(), self._housekeep(), self._follow(), self.health.keep_probing())
         self._tasks = [*(asyncio.create_task(loop) for loop in loops), self._labels.start()]
 
     async def stop(self) -> None:
@@ -145,7 +145,7 @@ class Pipeline:
     async def reset(self) -> None:
         """Clear alarms and evidence, between two batches."""
         await self._store_thread.submit(self.stored_monitor.reset)
-        self.metrics.record_reset()
+        self.metrics.record_state()
 
     def _count_refused(self, fault: ServiceError, points: int) -> ServiceError:
         self.metrics.skip(fault.kind, points)
@@ -285,6 +285,17 @@ class Pipeline:
         requests, self.points = list(self.queue), 0
         self.queue.clear()
         self._refuse(requests, fault)
+
+    async def _follow(self) -> None:
+        """Show what other services of the store have come to, also while no request comes here."""
+        while True:
+            await asyncio.sleep(self.limits.probing_seconds)
+            try:
+                if await self._store_thread.submit(self.stored_monitor.catch_up):
+                    self.metrics.record_state()
+            except Exception as problem:
+                self.health.record_problem(problem)
+                self._log_problem(problem)
 
     async def _housekeep(self) -> None:
         """Delete what is too old, a chunk at a time between the writes."""

@@ -35,6 +35,7 @@ from anharmonic.serve.http.problems import (
     UnstorableValue,
     WriteConflict,
 )
+from anharmonic.serve.monitor.locks import take_turns
 from anharmonic.serve.monitor.records import Batch, EventResult, StoredLabel, StoredState
 from anharmonic.serve.monitor.schema import alarms, events, labels, migrate, monitors
 
@@ -118,8 +119,9 @@ class Store:
         """A monitor's last event, and its detectors as they were left."""
         last = select(func.max(events.c.sequence)).where(events.c.monitor == monitor)
         with self.reading() as connection:
-            row = connection.execute(select(monitors).where(monitors.c.name == monitor)).first()
+            # In this order: another service may write in between, and then the state is newer.
             newest = int(connection.execute(last).scalar() or 0)
+            row = connection.execute(select(monitors).where(monitors.c.name == monitor)).first()
         if row is None:
             return StoredState(newest, None)
         if row.sequence < newest:
@@ -130,6 +132,12 @@ class Store:
         return StoredState(
             int(row.sequence), bytes(row.state), row.about, int(row.revision), row.summary
         )
+
+    def read_revision(self, monitor: str) -> int:
+        """How often a monitor was written: whether another service has been at work."""
+        query = select(monitors.c.revision).where(monitors.c.name == monitor)
+        with self.reading() as connection:
+            return int(connection.execute(query).scalar() or 0)
 
     def find_results(self, monitor: str, ids: Sequence[str]) -> dict[str, EventResult]:
         """Results by id, of those events of a monitor that are here already."""
@@ -242,6 +250,12 @@ class Store:
         """A transaction, committed at the end."""
         with self.translate_errors(), self.engine.begin() as connection:
             yield connection
+
+    @contextmanager
+    def turn(self, monitor: str) -> Iterator[None]:
+        """Be the only service that writes for a monitor; in PostgreSQL the others wait."""
+        with self.translate_errors(), take_turns(self.engine, monitor):
+            yield
 
     @contextmanager
     def translate_errors(self) -> Iterator[None]:

@@ -48,6 +48,7 @@ EventScores = dict[str, Floats]
 """For each thing watched its values, one per event."""
 
 ATTEMPTS = 5
+BUSY = "other services keep writing here: replicas share PostgreSQL, or give each its own store"
 PROBED = 64
 NOISES = 6.0
 """Times the largest difference of two calls: what a third may differ by."""
@@ -116,18 +117,31 @@ class StoredMonitor:
         self._allowance = Allowance(monitor.score, monitor.seed)
         self._complete_columns = _complete_columns(monitor, self.row_schema)
         self._identity_stored = False
-        self._load_state(fresh)
-        if fresh:
-            store.append(replace(self._batch(self.state), clears=True))
-            self.revision += 1
-            self._identity_stored = True
-        else:
-            self._clear_forgotten_alarms()
+        self._compared: str | None = None
+        """The stored identity that was last found to be this one's."""
+        with store.turn(self.name):
+            self._load_state(fresh)
+            if fresh:
+                store.append(replace(self._batch(self.state), clears=True))
+                self.revision += 1
+                self._identity_stored = True
+            else:
+                self._clear_forgotten_alarms()
         self._arrived = self.sequence
         """Events that were measured, written or not: the number of the next."""
 
-    def _load_state(self, fresh: bool = False) -> None:
-        """Continue where the store says this monitor stopped, or anew after its last event."""
+    def catch_up(self) -> bool:
+        """Continue from what other services of this store have written; whether they have."""
+        if self.store.read_revision(self.name) == self.revision:
+            return False
+        self._load_state(following=True)
+        return True
+
+    def _load_state(self, fresh: bool = False, following: bool = False) -> None:
+        """Continue where the store says this monitor stopped, or anew after its last event.
+
+        `following` keeps rows in memory, which were observed on the way to that state.
+        """
         stored = self.store.read_state(self.name)
         state = self._initial_state
         if stored.state is not None and not fresh:
@@ -143,7 +157,10 @@ class StoredMonitor:
         self.sequence, self.revision = stored.sequence, stored.revision
         self.count_waiting_labels()
         self.state = state
-        self.monitor.restore(state)
+        if following:
+            self.monitor.follow(state)
+        else:
+            self.monitor.restore(state)
         self.evidence: dict[Key, float] = self.monitor.evidence
 
     def count_waiting_labels(self) -> None:
@@ -162,12 +179,15 @@ class StoredMonitor:
             # Written before stores held the identity: the mark is all there is to compare.
             unchanged = (stored.state or b"").startswith(self._mark)
             return [] if unchanged else ["the reference or the settings"]
+        if stored.about == self._compared:
+            return []
         earlier = Identity.read(stored.about)
         changes = self._identity.changes_since(earlier)
-        if changes != ["the model"]:
-            return changes
-        # A model that is random has not become another.
-        return self._identity.changes_since(earlier, self._model_noise())
+        if changes == ["the model"]:
+            # A model that is random has not become another.
+            changes = self._identity.changes_since(earlier, self._model_noise())
+        self._compared = None if changes else stored.about
+        return changes
 
     def _model_noise(self) -> float:
         """How much scores of the same points may differ, from two calls of the model."""
@@ -210,6 +230,11 @@ class StoredMonitor:
 
     def reset(self) -> None:
         """Clear alarms and evidence, and write that; what was observed stays."""
+        with self.store.turn(self.name):
+            self.catch_up()
+            self._reset()
+
+    def _reset(self) -> None:
         for _ in range(ATTEMPTS):
             try:
                 self.monitor.reset()
@@ -223,7 +248,7 @@ class StoredMonitor:
             else:
                 self._advance(state)
                 return
-        raise WriteConflict("another service keeps writing to this store: give each its own")
+        raise WriteConflict(BUSY)
 
     def _advance(self, state: bytes) -> None:
         """What was written is committed: only now may anybody see the new state."""
@@ -250,14 +275,23 @@ class StoredMonitor:
         )
 
     def commit(self, events: Sequence[Event], scores: EventScores) -> Outcome:
-        """Feed the detectors and write it all in one transaction, or change nothing and raise."""
+        """Feed the detectors and write it all in one transaction, or change nothing and raise.
+
+        Services that share a PostgreSQL store take turns, each from where the last one came to:
+        the detectors see one stream, in the order of the store.
+        """
+        with self.store.turn(self.name):
+            self.catch_up()
+            return self._commit_or_reload(events, scores)
+
+    def _commit_or_reload(self, events: Sequence[Event], scores: EventScores) -> Outcome:
         for _ in range(ATTEMPTS):
             try:
                 return self._commit_new(events, scores)
             except WriteConflict:
                 # Somebody else wrote for this monitor: continue from their state.
                 self._load_state()
-        raise WriteConflict("another service keeps writing to this store: give each its own")
+        raise WriteConflict(BUSY)
 
     def _commit_new(self, events: Sequence[Event], scores: EventScores) -> Outcome:
         """Commit those events whose ids are neither in the store nor earlier in the batch."""
@@ -338,6 +372,11 @@ class StoredMonitor:
 
         A label that is stored as it is is left, one for an event that has not come is kept for it.
         """
+        with self.store.turn(self.name):
+            self.catch_up()
+            return self._commit_labels_or_reload(labels)
+
+    def _commit_labels_or_reload(self, labels: Sequence[Label]) -> Outcome:
         for _ in range(ATTEMPTS):
             try:
                 return self._commit_labels(labels)
@@ -346,7 +385,7 @@ class StoredMonitor:
             except BaseException:
                 self.monitor.restore(self.state)
                 raise
-        raise WriteConflict("another service keeps writing to this store: give each its own")
+        raise WriteConflict(BUSY)
 
     def _commit_labels(self, labels: Sequence[Label]) -> Outcome:
         ids = list(dict.fromkeys(label.id for label in labels))

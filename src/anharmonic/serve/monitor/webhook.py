@@ -1,6 +1,7 @@
 """Alarms to somebody else's address: signed, tried again until taken, the same id each time.
 
-The alarms table is the outbox, so one that a crash interrupts is delivered after the restart.
+The alarms table is the outbox, so one that a crash interrupts is delivered after the restart. Of
+several services on a PostgreSQL store one delivers for all; another takes over when it ends.
 Headers and signature follow the Standard Webhooks specification: HMAC-SHA256 of
 "id.timestamp.body" under the shared secret, which is base64 after `whsec_`.
 """
@@ -21,6 +22,7 @@ from sqlalchemy import update
 from anharmonic.errors import first_line
 from anharmonic.monitor.alarms import direction_word
 from anharmonic.serve.http.problems import ServiceError
+from anharmonic.serve.monitor.locks import Duty
 from anharmonic.serve.monitor.metrics import Metrics
 from anharmonic.serve.monitor.queries import AlarmRow, Queries
 from anharmonic.serve.monitor.schema import alarms
@@ -34,6 +36,8 @@ __all__ = ["Webhook", "signature"]
 
 LOG = logging.getLogger("anharmonic.serve.monitor")
 ATTEMPTS = 20
+LOOK_SECONDS = 5.0
+"""Between two looks for alarms that other services have raised."""
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 300.0
 SECONDS = 10.0
 INTERNAL = ("attempts", "delivered", "cleared", "acknowledged", "acknowledged_by", "note")
@@ -61,6 +65,7 @@ class Webhook:
         self.pause = FIRST_PAUSE
         self.url, self.secret = settings.webhook, settings.webhook_secret
         self.queries = Queries(stored_monitor.store, stored_monitor.name)
+        self._duty = Duty(self.store.engine, f"webhook of {stored_monitor.name}")
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -72,6 +77,7 @@ class Webhook:
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
+            await asyncio.to_thread(self._duty.release)
 
     def notice(self, outcome: Outcome) -> None:
         """Log the alarms of an outcome of the pipeline, and start their delivery."""
@@ -106,14 +112,14 @@ class Webhook:
                     late = True
                 pause = min(2 * pause, LONGEST_PAUSE) if late else self.pause
                 try:
-                    async with asyncio.timeout(pause if late else None):
+                    async with asyncio.timeout(pause if late else LOOK_SECONDS):
                         await self._new_alarms.wait()
                 except TimeoutError:
                     continue
 
     async def _deliver_due(self, client: httpx.AsyncClient) -> bool:
         """Try everything that is due once; whether something has to be tried again."""
-        due = await asyncio.to_thread(self.queries.undelivered, ATTEMPTS)
+        due = await asyncio.to_thread(self._due)
         left = 0
         for alarm in due:
             accepted = await self._post(client, alarm)
@@ -125,6 +131,12 @@ class Webhook:
                 LOG.error("alarm %s was not taken in %d attempts", alarm["id"], ATTEMPTS)
         self.metrics.undelivered.set(left)
         return left > 0
+
+    def _due(self) -> list[AlarmRow]:
+        """What this service has to deliver: nothing where another one does."""
+        with self.store.translate_errors():
+            held = self._duty.held()
+        return self.queries.undelivered(ATTEMPTS) if held else []
 
     async def _post(self, client: httpx.AsyncClient, alarm: AlarmRow) -> bool:
         import httpx

@@ -1,13 +1,4 @@
-"""Executors with the builtin `map`'s signature: hand one to any measure as `map=`.
-
->>> list(threads(2)(abs, [-1, 2, -3]))
-[1, 2, 3]
-
-Results come in order, and only a few items are under way at once, so a long run holds
-little in memory. Which one: `threads` for models that let go of Python's lock (most that
-compute in C, and servers), `processes` for models in pure Python, `map` itself for models
-that already use every core.
-"""
+"""Workers on this machine: threads and processes."""
 
 from __future__ import annotations
 

@@ -1,0 +1,136 @@
+"""Gamma of a source's rows: settled on a sample, then measured block by block."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anharmonic._core.protocols import Ball
+from anharmonic._core.reductions import Reduction
+from anharmonic._core.settings import Settings
+from anharmonic.errors import SettingsError
+from anharmonic.measures.gamma.accumulator import Accumulator, TurnBudget, further_turns
+from anharmonic.measures.gamma.choosing import (
+    choose_sphere,
+    describe,
+    first_sphere,
+    pilot_of,
+    stuck_rows,
+)
+from anharmonic.measures.gamma.deviation import measure_ahead, measure_task
+from anharmonic.measures.gamma.rounds import tasks_of, turn_budget_of
+from anharmonic.measures.over_data.asking import names_rows
+from anharmonic.measures.over_data.weights import Weights
+from anharmonic.measures.setup.settling import Setup
+from anharmonic.measures.setup.sphere import Sphere
+from anharmonic.measures.streaming.calling import scattered
+from anharmonic.measures.streaming.running import Prepared
+from anharmonic.scores import Scores
+
+__all__ = ["GammaOfRows", "prepare_gamma"]
+
+TASKS = 8
+"""Tasks in a block: more of them cost less for each row, fewer lose less."""
+
+
+@dataclass(frozen=True)
+class GammaOfRows:
+    """Gamma at the points of any setup, with the ball that was chosen on a sample.
+
+    Parameters
+    ----------
+    ball, reduction, noisy
+        As the sample's sphere has them.
+    rotations, tolerance
+        How many turns, and when a point has enough of them.
+    settings
+        What was asked and chosen.
+    """
+
+    ball: Ball
+    reduction: Reduction
+    noisy: bool
+    rotations: int
+    tolerance: float | None
+    settings: Settings
+
+    def __call__(self, setup: Setup) -> Scores:
+        """Scores of the points; one without a number has no turn."""
+        sphere = replace(Sphere.of(setup, self.ball, self.reduction), noisy=self.noisy)
+        caller, map = sphere.caller.overlapped()
+        sphere = replace(sphere, caller=caller)
+        turn_budget = turn_budget_of(sphere, self.rotations, None, self.tolerance)
+        bad = np.zeros(len(setup.region), dtype=bool)
+        bad[stuck_rows(sphere)] = True
+        accumulator = self._measured(sphere, turn_budget, bad, map)
+        if self.tolerance is not None and bad.any() and not bad.all():
+            # Who is due more turns is decided among points that have some.
+            good = np.flatnonzero(~bad)
+            rest = self(setup.at(setup.region.rows(good)))
+            return scattered(rest, good, len(bad))
+        return accumulator.scores(self.settings)
+
+    def _measured(
+        self, sphere: Sphere, turn_budget: TurnBudget, bad: NDArray[np.bool_], map: Any
+    ) -> Accumulator:
+        """All turns of all points that give numbers; the others are flagged in `bad`."""
+        accumulator = Accumulator(len(bad), sphere.reduction)
+        while True:
+            extra = further_turns(accumulator, turn_budget, self.settings)
+            extra[bad] = 0
+            if not extra.any():
+                return accumulator
+            tasks = tasks_of(sphere, accumulator.turns.copy(), extra, seconds=None)
+            results = (
+                measure_ahead(sphere, tasks)
+                if sphere.table is not None and map is builtins.map
+                else map(partial(measure_task, sphere), tasks)
+            )
+            for result in results:
+                accumulator.add(result)
+                bad[result.bad] = True
+
+
+def prepare_gamma(
+    setup: Setup, arguments: Mapping[str, Any], earlier: Settings | None = None
+) -> Prepared:
+    """Gamma, ready for rows: the ball is chosen by a few questions at the sample."""
+    ball = arguments.get("ball", "auto")
+    if isinstance(ball, Weights) or names_rows(ball):
+        raise SettingsError(
+            'ball="data" compares each row with all others, which takes them at once: measure a '
+            "sample in memory, or leave it out"
+        )
+    rotations = int(arguments.get("rotations", 4))
+    tolerance = arguments.get("tolerance")
+    directions = arguments.get("directions")
+    sphere = first_sphere(setup, arguments.get("reduction"))
+    pilot = pilot_of(sphere, ball, arguments.get("noise", "include"), earlier)
+    sphere = choose_sphere(sphere, ball, directions, rotations, pilot)
+    settings = describe(
+        setup,
+        sphere,
+        pilot,
+        Settings().with_facts(rotations=rotations, budget=None, tolerance=tolerance),
+    )
+    measure = GammaOfRows(
+        sphere.ball, sphere.reduction, sphere.noisy, rotations, tolerance, settings
+    )
+    turn_budget = turn_budget_of(sphere, rotations, None, tolerance)
+    queries_per_row = turn_budget.rotations * turn_budget.turn_cost + turn_budget.part_cost
+    rows_per_task = max(1, sphere.chunk // (turn_budget.rotations * turn_budget.turn_cost + 1))
+    return Prepared(
+        measure=measure,
+        metric="gamma",
+        settings=settings,
+        setup=setup,
+        rows_at_once=TASKS * rows_per_task,
+        queries_per_row=queries_per_row,
+        queries=pilot.queries,
+    )

@@ -1,0 +1,232 @@
+"""The folder of a run: a manifest, parts of the result, and rows that were set aside.
+
+A part is written whole or not at all, under a name that says which rows it holds: whoever measures
+the same rows again writes the same part again. So it does not matter who is killed when.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from anharmonic._core.output_files import claimed
+from anharmonic.errors import InputError, SettingsError, first_line
+from anharmonic.sources import Aside, Shard
+from anharmonic.sources.locations import PathLike, open_folder
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["MANIFEST", "SCORES", "SOURCE", "STAGED", "SUMMARY", "RunFolder"]
+
+MANIFEST, SUMMARY = "run.json", "summary.json"
+SCORES, SET_ASIDE, STAGED = "scores", "set_aside", "staged"
+SOURCE = "source"
+"""What the source itself set aside: lines that are no rows, files that cannot be opened."""
+METADATA = b"anharmonic"
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """A run's folder on any file system; it pickles, so that workers write to it too."""
+
+    filesystem: Any
+    path: str
+
+    @classmethod
+    def at(cls, path: PathLike) -> RunFolder:
+        """The folder of a path or an address; it is made where it is not there."""
+        filesystem, inner = open_folder(path)
+        try:
+            filesystem.create_dir(inner)
+        except OSError as problem:
+            raise InputError(
+                f"{path} cannot be written ({first_line(problem)}): give a folder of yours"
+            ) from problem
+        return cls(filesystem, inner)
+
+    @property
+    def local(self) -> bool:
+        """Whether it is on this machine's own disks."""
+        return bool(self.filesystem.type_name == "local")
+
+    @property
+    def staging(self) -> str:
+        """Where text files are kept as Parquet while the run lasts."""
+        return f"{self.path}/{STAGED}"
+
+    @contextmanager
+    def claimed(self) -> Iterator[None]:
+        """Keep other runs out for as long as this one lasts, where the file system knows locks."""
+        if not self.local:
+            yield
+            return
+        with claimed(Path(self.path) / MANIFEST):
+            yield
+
+    def read(self, name: str) -> dict[str, Any] | None:
+        """A JSON file; None where it is not there."""
+        if not self._exists(name):
+            return None
+        with self.filesystem.open_input_stream(f"{self.path}/{name}") as stream:
+            content = json.loads(stream.read())
+        return content if isinstance(content, dict) else None
+
+    def write(self, name: str, content: dict[str, Any]) -> None:
+        """A JSON file, whole or not at all."""
+        with self._whole(name) as stream:
+            stream.write(json.dumps(content, indent=1).encode())
+
+    def write_part(self, shard: Shard, table: pa.Table, about: dict[str, Any]) -> None:
+        """The scores of a shard: from here on it is done."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        repeating = [
+            field.name
+            for field in table.schema
+            if pa.types.is_string(field.type) or pa.types.is_integer(field.type)
+        ]
+        table = table.replace_schema_metadata({METADATA: json.dumps(about)})
+        with self._whole(f"{SCORES}/{shard.name}.parquet") as stream:
+            pq.write_table(table, stream, use_dictionary=repeating)
+
+    def write_table(self, name: str, tables: list[pa.Table]) -> None:
+        """Tables as one Parquet file, whole or not at all."""
+        import pyarrow.parquet as pq
+
+        with self._whole(name) as stream, pq.ParquetWriter(stream, tables[0].schema) as writer:
+            for table in tables:
+                writer.write_table(table)
+
+    def write_aside(self, name: str, aside: list[Aside]) -> None:
+        """Rows that were set aside, with reasons; nothing where there are none."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        if not aside:
+            return
+        columns = {
+            "file": pa.array([row.file for row in aside], pa.string()),
+            "row": pa.array([row.row for row in aside], pa.int64()),
+            "rows": pa.array([row.rows for row in aside], pa.int64()),
+            "key": pa.array([row.key for row in aside], pa.string()),
+            "reason": pa.array([row.reason for row in aside], pa.string()),
+        }
+        with self._whole(f"{SET_ASIDE}/{name}.parquet") as stream:
+            pq.write_table(pa.table(columns), stream)
+
+    def parts(self) -> dict[str, str]:
+        """Paths of the parts that are done, by the names of their shards, in order."""
+        return self._listed(SCORES)
+
+    def about(self, path: str) -> dict[str, Any]:
+        """What a part says of itself."""
+        import pyarrow.parquet as pq
+
+        with self.filesystem.open_input_file(path) as stream:
+            facts = json.loads(pq.read_schema(stream).metadata[METADATA])
+        return dict(facts)
+
+    def named_tables(self, columns: list[str] | None = None) -> Iterator[tuple[str, pa.Table]]:
+        """The parts with their names one after the other, in the order of the rows."""
+        import pyarrow.parquet as pq
+
+        for name, path in self.parts().items():
+            with self.filesystem.open_input_file(path) as stream:
+                yield name, pq.read_table(stream, columns=columns)
+
+    def set_aside(self) -> pa.Table | None:
+        """All rows that were set aside; None where there are none."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        tables = []
+        for path in self._listed(SET_ASIDE).values():
+            with self.filesystem.open_input_file(path) as stream:
+                tables.append(pq.read_table(stream))
+        return pa.concat_tables(tables) if tables else None
+
+    def set_aside_of_source(self) -> tuple[int, int]:
+        """Rows that the source itself set aside, and files or ends of files nobody could read."""
+        import pyarrow.compute as pc
+        import pyarrow.parquet as pq
+
+        path = self._listed(SET_ASIDE).get(SOURCE)
+        if path is None:
+            return 0, 0
+        with self.filesystem.open_input_file(path) as stream:
+            rows = pq.read_table(stream, columns=["rows"])["rows"]
+        return int(pc.sum(rows).as_py() or 0), rows.null_count
+
+    def clear(self, *names: str) -> None:
+        """Remove what a run wrote: all of it, or these parts of it."""
+        for name in names or (SCORES, SET_ASIDE, STAGED):
+            if self._exists(name):
+                self.filesystem.delete_dir(f"{self.path}/{name}")
+        for name in () if names else (MANIFEST, SUMMARY):
+            if self._exists(name):
+                self.filesystem.delete_file(f"{self.path}/{name}")
+
+    def check_ours(self) -> None:
+        """Refuse a folder that holds something else."""
+        from pyarrow import fs
+
+        if self._exists(MANIFEST):
+            return
+        inside = self.filesystem.get_file_info(fs.FileSelector(self.path))
+        others = [info.base_name for info in inside if not info.base_name.startswith(".")]
+        if set(others) - {STAGED}:
+            raise SettingsError(
+                f"{self.path} holds {others[0]} and is no run of ours: give an empty folder"
+            )
+
+    def _exists(self, name: str) -> bool:
+        from pyarrow import fs
+
+        info = self.filesystem.get_file_info(f"{self.path}/{name}")
+        return bool(info.type != fs.FileType.NotFound)
+
+    def _listed(self, folder: str) -> dict[str, str]:
+        from pyarrow import fs
+
+        selector = fs.FileSelector(f"{self.path}/{folder}", allow_not_found=True)
+        named = {
+            info.base_name.removesuffix(".parquet"): info.path
+            for info in self.filesystem.get_file_info(selector)
+            if info.base_name.endswith(".parquet") and not info.base_name.startswith(".")
+        }
+        return dict(sorted(named.items()))
+
+    @contextmanager
+    def _whole(self, name: str) -> Iterator[Any]:
+        """A stream to a file that appears when it is complete.
+
+        Object stores show a file when it is closed; on disks it gets its name then.
+        """
+        target = f"{self.path}/{name}"
+        folder, _, base = target.rpartition("/")
+        if not self.local:
+            with self.filesystem.open_output_stream(target) as stream:
+                yield stream
+            return
+        os.makedirs(folder, exist_ok=True)
+        temporary = f"{folder}/.{base}.{secrets.token_hex(8)}"
+        try:
+            with self.filesystem.open_output_stream(temporary) as stream:
+                yield stream
+            descriptor = os.open(temporary, os.O_RDWR)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+            os.replace(temporary, target)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
