@@ -191,3 +191,23 @@ def test_restarts_go_on_to_the_bit(watch, tmp_path):
         len(ah.Monitor.load(tmp_path / "watch.npz", lambda x: x[:, 0]).state()),
     }
     assert max(sizes) - min(sizes) < 1000  # words of alarms
+
+
+def test_a_value_beside_a_spike_says_which_cells_it_is_of():
+    random = np.random.default_rng(0)
+
+    def draw(count, largest):
+        gains = np.where(random.random(count) < 0.7, 0.0, random.uniform(5e3, largest, count))
+        return np.stack([random.normal(size=count), gains], axis=1)
+
+    reference = draw(1500, 2e4)
+    monitor = ah.Monitor(lambda rows: rows[:, 0], reference, watch="inputs")
+    monitor.update(draw(1500, 2e4))
+    monitor.update(draw(600, 4e4))
+    (alarm,) = monitor.alarms
+    assert alarm.carriers[0].startswith("1 rose where it is not 0 by ")
+    words = next(drift.change for drift in monitor.columns() if drift.name == "1")
+    # The mean of the cells that are not 0, and not of all.
+    assert words.startswith("1 rose where it is not 0 (mean ")
+    usual = reference[reference[:, 1] > 0, 1].mean()
+    assert words.endswith(f"instead of {usual:,.0f})")

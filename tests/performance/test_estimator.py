@@ -14,8 +14,9 @@ from anharmonic.performance import (
     estimate_labelled,
     fit_performance,
 )
-from anharmonic.performance.boosting import Trees, fit_trees
-from anharmonic.performance.choosing import inclusion_probabilities
+from anharmonic.performance.alike import fit_likeness
+from anharmonic.performance.boosting import fit_trees
+from anharmonic.performance.choosing import draw_rows, inclusion_probabilities
 from anharmonic.performance.metrics import metric_slopes, metric_value, observed_credits
 
 
@@ -110,8 +111,20 @@ def test_chances_add_up_and_rows_are_as_many_as_asked(regressor: Any) -> None:
     assert chosen.chances.sum() == pytest.approx(60)
     again = choose_rows(regressor, outputs, features, 60, seed=1)
     assert np.array_equal(chosen.rows, again.rows)
-    spread = np.array([100.0, 1, 1, 1, 1])
-    assert inclusion_probabilities(spread, 2)[0] == 1
+    spread = np.array([100.0] + [1.0] * 49)
+    assert inclusion_probabilities(spread, 10)[0] == 1
+    assert inclusion_probabilities(np.zeros(4), 2).tolist() == [0.5] * 4
+
+
+def test_rows_are_drawn_as_often_as_their_chances_say() -> None:
+    random = np.random.default_rng(0)
+    chances = inclusion_probabilities(random.exponential(size=40), 10)
+    losses = random.normal(size=40)
+    drawn = np.zeros(40)
+    for seed in range(4000):
+        drawn[draw_rows(chances, losses, 10, seed)] += 1
+    error = np.sqrt(chances * (1 - chances) / 4000)
+    assert (np.abs(drawn / 4000 - chances) <= 4.5 * error + 1e-12).all()
 
 
 def test_slopes_are_derivatives() -> None:
@@ -131,15 +144,28 @@ def test_trees_read_as_arrays_answer_as_scikit_learn_does() -> None:
     rows = random.normal(size=(400, 3))
     rows[random.uniform(size=rows.shape) < 0.1] = np.nan
     targets = np.nan_to_num(rows[:, 0]) + random.normal(size=400)
-    trees = fit_trees(rows, targets, "squares", 0)
+    trees = fit_trees(rows, targets, "squared_error", 0)
     model = ensemble.HistGradientBoostingRegressor(
-        max_iter=150, learning_rate=0.05, max_leaf_nodes=8, max_depth=4, min_samples_leaf=20,
+        max_iter=150, learning_rate=0.06, max_leaf_nodes=8, min_samples_leaf=20,
         early_stopping=False, random_state=0,
     ).fit(rows, targets)  # fmt: skip
-    assert np.allclose(trees(rows)[:, 0], model.predict(rows))
-    again = Trees.of("t", trees.arrays("t"))
-    halves = np.concatenate([again(rows[:7]), again(rows[7:])])
+    assert np.allclose(trees(rows), model.predict(rows))
+    halves = np.concatenate([trees(rows[:7]), trees(rows[7:])])
     assert np.array_equal(halves, trees(rows))
+
+
+def test_rows_alike_are_counted() -> None:
+    random = np.random.default_rng(0)
+    reference = random.normal(size=(4000, 3))
+    reference[:, 2] = random.uniform(size=4000) < 0.25
+    likeness = fit_likeness(reference)
+    alike = likeness.rows_alike(reference[:1000])
+    assert 3800 < alike <= 4000
+    # Rows that all have what a quarter of the reference has: that quarter stands behind them.
+    assert likeness.rows_alike(reference[reference[:, 2] == 1]) == pytest.approx(1000, rel=0.1)
+    counts = [likeness.rows_alike(reference + np.array([by, 0, 0])) for by in (0.2, 1.0, 2.0)]
+    assert counts == sorted(counts, reverse=True)
+    assert counts[-1] < 1000
 
 
 def test_what_cannot_be_known_is_refused_in_words(regressor: Any, classifier: Any) -> None:
@@ -148,6 +174,15 @@ def test_what_cannot_be_known_is_refused_in_words(regressor: Any, classifier: An
     found = regressor.estimate(outputs, features)
     assert not found.known
     assert "b (100%)" in found.reason
+    features = errors(300, 9)[2]
+    features[:, 1] = 0.9 + 0.1 * features[:, 1]
+    found = regressor.estimate(outputs, features)
+    assert not found.known
+    assert "b is distributed unlike" in found.reason
+    features[:, 1] = errors(300, 9)[2][:, 1]
+    assert regressor.estimate(outputs, features).known
+    features = features + 5
+    found = regressor.estimate(outputs, features)
     assert "NOT KNOWN" in repr(found)
     assert "no:" in found._repr_html_()
     assert not classifier.estimate(calibrated(5, 0)[0]).known

@@ -14,6 +14,8 @@ from anharmonic.performance import (
     PerformanceTracker,
     fit_performance,
 )
+from anharmonic.performance.bias import _smoothed, smooth_bias
+from anharmonic.performance.windows import label_noise
 from tests.performance.test_estimator import calibrated
 
 
@@ -112,6 +114,53 @@ def test_few_labels_find_a_bias(estimator: Any) -> None:
     assert late < without / 2
     assert tracker.mean_loss().low > 0.3
     assert report.fall is not None
+
+
+def test_few_labels_do_no_harm_where_nothing_is_wrong(estimator: Any) -> None:
+    without, late = [], []
+    for seed in range(8):
+        outputs, labels = calibrated(6000, 40 + seed)
+        tracker = PerformanceTracker(estimator, window=500)
+        tracker.update(outputs, ids=[str(row) for row in range(6000)])
+        right = (outputs.argmax(axis=1) == labels).reshape(-1, 500).mean(axis=1)
+        without.append(gap(tracker, right))
+        rows = np.random.default_rng(seed).permutation(6000)[:120]
+        tracker.add_labels([str(row) for row in rows], labels[rows])
+        late.append(gap(tracker, right))
+    assert np.mean(late) < 1.1 * np.mean(without), (without, late)
+
+
+def gap(tracker: PerformanceTracker, truth: Any) -> float:
+    found = [line["accuracy"].value for line in tracker.curve()]
+    return float(np.abs(np.array(found) - truth).mean())
+
+
+def test_bias_is_the_exact_posterior_where_it_is_constant() -> None:
+    random = np.random.default_rng(0)
+    seen, variances = random.normal(size=9), random.uniform(0.5, 2, size=9)
+    variances[4] = np.inf
+    p = np.array([0.3, 5.0])
+    means, spreads, _ = _smoothed(seen, variances, p, np.zeros(2))
+    exact = 1 / (1 / p + (1 / variances).sum())
+    assert np.allclose(spreads, exact)
+    assert np.allclose(means, exact * (seen / variances).sum())
+    # Without labels nothing is known but what was allowed for.
+    mean, variance = smooth_bias(np.zeros(3), np.full(3, np.inf), np.array([1.0, 2, 3]))
+    assert (mean.tolist(), variance.tolist()) == ([0.0] * 3, [1.0, 2.0, 3.0])
+
+
+def test_lucky_labels_count_no_more_than_others(estimator: Any) -> None:
+    outputs, labels = calibrated(400, 9)
+    tracker = PerformanceTracker(estimator, window=200)
+    feed(tracker, outputs, 200)
+    right = np.flatnonzero(outputs.argmax(axis=1) == labels)
+    lucky, mixed = right[right < 200][:10], np.arange(200, 210)
+    rows = np.concatenate([lucky, mixed])
+    tracker.add_labels([str(row) for row in rows], labels[rows])
+    windows = tracker.tracks[None].windows
+    noise = label_noise(windows)[:, 0]
+    own = np.array([window.own[0] for window in windows])
+    assert noise[0] / own[0] == pytest.approx(noise[1] / own[1])
 
 
 def test_sequences_hold_at_all_times() -> None:

@@ -133,7 +133,8 @@ def _describe_shift(inputs: Inputs, stream: InputStream, shift: float, usual: fl
         now = _share_after(usual, shift)
         what = f"{stream.column} = {_level(inputs, stream)}"
         return f"{what} in {now} of rows instead of {_percent(usual)}"
-    return f"{_movement(stream, shift > 0)} by {_deviations(shift)}"
+    moved = _movement(stream, shift > 0)
+    return f"{moved}{_beside_spike(stream)} by {_deviations(shift)}"
 
 
 def _movement(stream: InputStream, rises: bool) -> str:
@@ -142,6 +143,12 @@ def _movement(stream: InputStream, rises: bool) -> str:
     if stream.aspect == "size":
         return f"{stream.column} {'spread out' if rises else 'narrowed'}"
     return f"{stream.column} {'rose' if rises else 'fell'}"
+
+
+def _beside_spike(stream: InputStream) -> str:
+    """Which cells are spoken of: a spike is watched as a level, and left out of the value."""
+    spiked = stream.aspect in ("value", "size") and not np.isnan(stream.level)
+    return f" where it is not {stream.level:g}" if spiked else ""
 
 
 def _deviations(shift: float) -> str:
@@ -163,7 +170,7 @@ def _describe(inputs: Inputs, stream: InputStream, usual: float, now: float) -> 
         return _describe_share(inputs, stream, usual, now)
     what = _movement(stream, now >= usual)
     word = "distance" if stream.aspect in ("distance", "size") else "mean"
-    return f"{what} ({word} {now:.3g} instead of {usual:.3g})"
+    return f"{what}{_beside_spike(stream)} ({word} {_number(now)} instead of {_number(usual)})"
 
 
 def _describe_share(inputs: Inputs, stream: InputStream, usual: float, now: float) -> str:
@@ -188,6 +195,11 @@ def _place(inputs: Inputs, column: str) -> int:
 def _mean(values: Floats) -> float:
     present = values[np.isfinite(values)]
     return float(present.mean()) if len(present) else float("nan")
+
+
+def _number(value: float) -> str:
+    """Three digits, or all before the point: 0.0123, 47.4, 14,400."""
+    return f"{value:,.0f}" if 1000 <= abs(value) < 1e9 else f"{value:.3g}"
 
 
 def _percent(share: float) -> str:

@@ -318,14 +318,25 @@ class EvidenceTracker:
         return packing.packed(self.channels, counts, tracked)
 
     def restore(self, state: bytes) -> None:
-        """Go on exactly where `state` was taken."""
-        counts, tracked = packing.unpacked(state, self.channels)
-        self.seen, self.scored, self.skipped, self._raised = counts
+        """Go on exactly where `state` was taken; rows in memory are forgotten."""
+        self.follow(state)
         self._memory.clear()
         if self.judge is not None:
             self.judge.forget()
-            if tracked:
-                self.judge.tracker.restore(tracked)
+
+    def follow(self, state: bytes) -> None:
+        """Go on where another monitor of the same traffic has come to since.
+
+        It went on from this one's state, so that rows in memory are still rows of the stream, this
+        one's share of them; a reset clears them, as it does its own.
+        """
+        stood = self.alarm
+        counts, tracked = packing.unpacked(state, self.channels)
+        self.seen, self.scored, self.skipped, self._raised = counts
+        if stood and not self.alarm:
+            self._memory.clear()
+        if self.judge is not None and tracked:
+            self.judge.tracker.restore(tracked)
 
 
 def part_count(parts: Iterable[tuple[str, str | None]]) -> int:

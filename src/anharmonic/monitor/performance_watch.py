@@ -33,7 +33,17 @@ TOLERANCE, RATE = 0.05, 10_000.0
 
 
 class Labelled(NamedTuple):
-    """What became of labels: how many were used, the ids nobody waits for, and alarms raised."""
+    """What became of labels.
+
+    Parameters
+    ----------
+    used
+        How many were joined with their rows.
+    unknown
+        Ids that nobody waits for.
+    alarms
+        What they raised.
+    """
 
     used: int
     unknown: tuple[str, ...]

@@ -24,7 +24,8 @@ from anharmonic._core.margins import (
 from anharmonic._core.protocols import Array, Ball, Floats, Model
 from anharmonic._core.reductions import Reduction, chosen_reduction
 from anharmonic.errors import OutputError, SettingsError
-from anharmonic.measures.gamma.measure import check_room, gamma_once
+from anharmonic.measures.gamma.choosing import check_room
+from anharmonic.measures.gamma.measure import gamma_once
 from anharmonic.measures.over_data.fitted import FittedWeights
 from anharmonic.measures.setup.batching import answers, caller_for
 from anharmonic.measures.setup.scale import with_neighbourhood

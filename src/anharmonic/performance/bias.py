@@ -1,9 +1,10 @@
 """What labels say of an estimate's bias, window after window, when each has only a few.
 
-The bias is a level that wanders: b_t = b_{t−1} + N(0, q), b_0 ~ N(0, p), and the labels of a
-window see it with a variance v. Kalman's filter gives each window's bias from its own labels and
-those before it (West and Harrison, 1997, chapter 2), averaged over p and q by how likely the labels
-were under them.
+The bias is a level that wanders, b_t = b_{t−1} + N(0, q) with b_0 ~ N(0, p), and the labels of a
+window see it with a variance v. Most likely p is a part of what intervals allow for, and few
+labels then move little: it takes evidence that something else has happened, and they count in
+full. Kalman's filter and Rauch's smoother give each window's bias from all labels (West and
+Harrison, 1997, chapters 2 and 4), averaged over p and q by how likely the labels were under them.
 """
 
 from __future__ import annotations
@@ -12,61 +13,73 @@ import numpy as np
 
 from anharmonic._core.protocols import Floats
 
-__all__ = ["follow_bias"]
+__all__ = ["smooth_bias"]
 
-STEPS = (0.0, 0.01, 0.05, 0.2, 1.0)
+AS_EXPECTED = 0.85
+"""The chance that the bias is of the size that the reference made one expect."""
+TYPICAL = 0.25
+"""Its variance as a share of what intervals allow for, which must do for the worst data."""
+STEPS = np.array([0.0, 0.03, 0.3])
 """q as shares of p."""
-SCALES = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
-"""p as multiples of what the reference made one expect."""
+SCALE = 10**0.5
+"""Between one p and the next, up to `LARGEST` times what labels of one window can see."""
+LARGEST = 100.0
 
 
-def follow_bias(seen: Floats, variances: Floats, prior: float) -> tuple[Floats, Floats]:
-    """Mean and variance of the bias after each window.
+def smooth_bias(seen: Floats, variances: Floats, shifts: Floats) -> tuple[Floats, Floats]:
+    """Mean and variance of each window's bias, given all labels.
 
     Parameters
     ----------
     seen, variances : (windows,)
         The bias by a window's labels, and its variance; infinite where it has none.
-    prior
-        The variance that the reference made one expect.
+    shifts : (windows,)
+        The bias's variance that intervals allow for without labels.
 
     Examples
     --------
-    >>> mean, variance = follow_bias(np.full(20, -0.1), np.full(20, 1e-3), 1e-3)
+    >>> mean, variance = smooth_bias(np.full(20, -0.1), np.full(20, 1e-3), np.full(20, 1e-4))
     >>> round(float(mean[-1]), 2), bool(variance[-1] < 2e-4)
     (-0.1, True)
     """
-    known = np.isfinite(variances)
-    if not known.any():
-        return np.zeros(len(seen)), np.full(len(seen), prior)
-    # A reference that knows of no shift at all still allows for a small one.
-    expected = max(prior, 1e-3 * float(np.median(variances[known])))
-    logs, fits = [], []
-    for scale in SCALES:
-        for step in STEPS:
-            mean, variance, likelihood = _filter(
-                seen, variances, scale * expected, step * scale * expected
-            )
-            # A normal prior on the logarithm: a factor of ten is one standard deviation.
-            logs.append(likelihood - 0.5 * np.log10(scale) ** 2)
-            fits.append((mean, variance))
-    weights = np.exp(np.array(logs) - max(logs))
+    labelled = np.isfinite(variances)
+    if not labelled.any():
+        return np.zeros(len(seen)), shifts
+    noise = float(np.median(variances[labelled]))
+    usual = float(np.median(shifts))
+    expected = TYPICAL * usual
+    first = max(expected, 1e-3 * noise)
+    further = int(max(1, np.ceil(np.log(LARGEST * noise / first) / np.log(SCALE))))
+    levels = np.concatenate([[expected], first * SCALE ** np.arange(1, further + 1)])
+    prior = np.concatenate([[AS_EXPECTED], np.full(further, (1 - AS_EXPECTED) / further)])
+    p = np.repeat(levels, len(STEPS))
+    means, spreads, logs = _smoothed(seen, variances, p, np.tile(STEPS, len(levels)) * p)
+    weights = np.repeat(prior, len(STEPS)) * np.exp(logs - logs.max())
     weights /= weights.sum()
-    means, variances = (np.array(part) for part in zip(*fits, strict=True))
-    mean = weights @ means
-    # Within the settings, and between them.
-    return mean, weights @ (variances + (means - mean) ** 2)
+    mean = means @ weights
+    # Within the settings, and between them; and what a window is allowed beyond others.
+    variance = (spreads + (means - mean[:, None]) ** 2) @ weights
+    return mean, variance + np.maximum(shifts - usual, 0.0)
 
 
-def _filter(seen: Floats, variances: Floats, p: float, q: float) -> tuple[Floats, Floats, float]:
-    means, spreads = np.zeros(len(seen)), np.zeros(len(seen))
-    mean, spread, likelihood = 0.0, p, 0.0
+def _smoothed(
+    seen: Floats, variances: Floats, p: Floats, q: Floats
+) -> tuple[Floats, Floats, Floats]:
+    """Means and variances (windows, settings) given all labels, and log likelihoods (settings,)."""
+    means, spreads = np.zeros((2, len(seen), len(p)))
+    mean, spread, logs = np.zeros(len(p)), p.copy(), np.zeros(len(p))
     for number, (value, noise) in enumerate(zip(seen, variances, strict=True)):
-        spread += q if number else 0.0
+        if number:
+            spread = spread + q
         if np.isfinite(noise):
             total = spread + noise
-            likelihood -= 0.5 * (np.log(total) + (value - mean) ** 2 / total)
+            logs -= 0.5 * (np.log(total) + (value - mean) ** 2 / total)
             gain = spread / total
             mean, spread = mean + gain * (value - mean), spread * (1 - gain)
         means[number], spreads[number] = mean, spread
-    return means, spreads, float(likelihood)
+    for number in range(len(seen) - 2, -1, -1):
+        ahead = spreads[number] + q
+        back = spreads[number] / np.maximum(ahead, 1e-300)
+        means[number] += back * (means[number + 1] - means[number])
+        spreads[number] += back**2 * (spreads[number + 1] - ahead)
+    return means, spreads, logs

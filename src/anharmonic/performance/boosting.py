@@ -1,144 +1,110 @@
-"""Boosted trees as plain arrays: fitted by scikit-learn, stored and read without it.
-
-A fitted ensemble is five small arrays, so that a monitor can write it to a file without pickle
-and gives the same answers wherever it is read.
-"""
+"""Boosted trees as plain arrays: fitted by scikit-learn, read without it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from anharmonic._core.arrays import without_empty_columns
 from anharmonic._core.extras import needs
-from anharmonic._core.protocols import Array, Floats
+from anharmonic._core.protocols import Floats
 
-__all__ = ["LARGE", "SMALL", "Size", "Trees", "fit_trees"]
+__all__ = ["Trees", "fit_trees"]
 
-
-class Size(NamedTuple):
-    """How much trees can tell apart; the reference itself says which size serves it better."""
-
-    rounds: int
-    rate: float
-    leaves: int
-    depth: int
-    least_leaf: int
-
-
-SMALL = Size(150, 0.05, leaves=8, depth=4, least_leaf=40)
-LARGE = Size(200, 0.08, leaves=31, depth=6, least_leaf=20)
+ROUNDS, RATE, LEAST_LEAF = 150, 0.06, 30
 HELD = 2_000_000
 """Cells (rows × trees) that are walked at once."""
 
 
 @dataclass(frozen=True)
 class Trees:
-    """Several ensembles of trees, averaged: one column of answers each class or number.
+    """An ensemble of trees whose leaves add up, all nodes in one row of arrays.
 
     Parameters
     ----------
-    features, left, right, thresholds, values : (trees, nodes)
-        A node's column (−1 at a leaf), its children, the number up to which rows go left, and a
+    columns, thresholds, missing_left, values : (nodes,)
+        A node's column, the number up to which rows go left, whether a missing cell does, and a
         leaf's answer.
-    missing_left : (trees, nodes)
-        Whether a missing cell goes left.
-    columns : (trees,)
-        The column of answers that a tree adds to.
-    base : (columns,)
+    children : (2·nodes,)
+        A node's left and right child; a leaf is its own.
+    roots : (trees,)
+        Where each tree begins.
+    depth
+        Steps from a root to the deepest leaf.
+    base
         What the answers begin with.
     """
 
-    features: NDArray[np.int32]
-    left: NDArray[np.int32]
-    right: NDArray[np.int32]
+    columns: NDArray[np.int64]
     thresholds: Floats
     missing_left: NDArray[np.bool_]
     values: Floats
-    columns: NDArray[np.int32]
-    base: Floats
+    children: NDArray[np.int64]
+    roots: NDArray[np.int64]
+    depth: int
+    base: float
 
     def __call__(self, rows: Floats) -> Floats:
-        """Answers (rows, columns), the same for a row in any batch."""
-        size = max(1, HELD // max(1, len(self.columns)))
+        """Answers (rows,), the same for a row in any batch."""
+        size = max(1, HELD // len(self.roots))
         parts = [self._walk(rows[start : start + size]) for start in range(0, len(rows), size)]
-        return np.concatenate(parts) if parts else np.empty((0, len(self.base)))
+        return np.concatenate(parts) if parts else np.empty(0)
 
     def _walk(self, rows: Floats) -> Floats:
-        trees = np.arange(len(self.columns))
-        at = np.zeros((len(rows), len(trees)), dtype=np.int32)
-        row = np.arange(len(rows))[:, None]
-        while True:
-            column = self.features[trees, at]
-            if (column < 0).all():
-                break
-            cell = rows[row, np.maximum(column, 0)]
-            goes_left = np.where(
-                np.isnan(cell), self.missing_left[trees, at], cell <= self.thresholds[trees, at]
-            )
-            below = np.where(goes_left, self.left[trees, at], self.right[trees, at])
-            at = np.where(column < 0, at, below)
-        leaves = self.values[trees, at]
+        cells = np.ascontiguousarray(rows).ravel()
+        first = (np.arange(len(rows)) * rows.shape[1])[:, None]
+        at = np.repeat(self.roots[None], len(rows), axis=0)
+        gaps = bool(np.isnan(cells).any())
+        for _ in range(self.depth):
+            cell = cells.take(first + self.columns.take(at))
+            right = cell > self.thresholds.take(at)
+            if gaps:
+                right |= np.isnan(cell) & ~self.missing_left.take(at)
+            at = self.children.take(2 * at + right)
         # Tree after tree, so that the same row has the same bits in any batch.
-        answers = np.empty((len(rows), len(self.base)))
-        for number in range(len(self.base)):
-            mine = leaves[:, self.columns == number]
-            answers[:, number] = self.base[number] + np.cumsum(mine, axis=1)[:, -1]
-        return answers
-
-    def arrays(self, name: str) -> dict[str, Array]:
-        """For an archive, under names that begin with `name`."""
-        return {f"{name}.{part}": getattr(self, part) for part in self.__dataclass_fields__}
-
-    @classmethod
-    def of(cls, name: str, arrays: Mapping[str, Array]) -> Trees:
-        """Back from an archive."""
-        return cls(**{part: arrays[f"{name}.{part}"] for part in cls.__dataclass_fields__})
+        return np.asarray(self.base + np.cumsum(self.values.take(at), axis=1)[:, -1])
 
 
 def fit_trees(
     rows: Floats,
-    targets: NDArray[Any],
-    loss: Literal["squares", "classes"],
+    targets: Floats,
+    loss: Literal["squared_error", "poisson"],
     seed: int,
-    size: Size = SMALL,
+    leaves: int = 8,
 ) -> Trees:
-    """Boosted trees for numbers, or for classes (then answers are logits)."""
+    """Boosted trees for numbers; by Poisson's loss answers are logarithms of means."""
     ensemble = needs("sklearn.ensemble", "sklearn")
-    name = "Regressor" if loss == "squares" else "Classifier"
-    model = getattr(ensemble, f"HistGradientBoosting{name}")(
-        max_iter=size.rounds if loss == "squares" else size.rounds // 2,
-        learning_rate=size.rate if loss == "squares" else 1.5 * size.rate,
-        max_leaf_nodes=size.leaves,
-        max_depth=size.depth,
-        min_samples_leaf=max(5, min(size.least_leaf, len(rows) // 20)),
+    model = ensemble.HistGradientBoostingRegressor(
+        loss=loss,
+        max_iter=ROUNDS,
+        learning_rate=RATE,
+        max_leaf_nodes=leaves,
+        min_samples_leaf=max(5, min(LEAST_LEAF, len(rows) // 20)),
         early_stopping=False,
         random_state=seed,
     )
     # One thread: on a busy machine the fit waits for the slowest core at every split.
     with needs("threadpoolctl", "sklearn").threadpool_limits(1, user_api="openmp"):
-        model.fit(rows, targets)
-    nodes = [(tree.nodes, k) for step in model._predictors for k, tree in enumerate(step)]
-    width = max([len(node) for node, _ in nodes], default=1)
-
-    def stacked(field: str, kind: Any) -> Array:
-        made = np.zeros((len(nodes), width), dtype=kind)
-        for number, (node, _) in enumerate(nodes):
-            made[number, : len(node)] = node[field]
-        return made
-
-    leaf = stacked("is_leaf", bool)
-    features = np.where(leaf, -1, stacked("feature_idx", np.int32)).astype(np.int32)
+        model.fit(without_empty_columns(rows), targets)
+    trees = [step[0].nodes for step in model._predictors]
+    sizes = np.array([len(tree) for tree in trees])
+    roots = np.cumsum(sizes) - sizes
+    nodes = np.concatenate(trees)
+    leaf, start = nodes["is_leaf"].astype(bool), np.repeat(roots, sizes)
+    itself = np.arange(len(nodes))
+    left, right = (
+        np.where(leaf, itself, start + nodes[side].astype(np.int64)) for side in ("left", "right")
+    )
     return Trees(
-        features,
-        stacked("left", np.int32),
-        stacked("right", np.int32),
-        stacked("num_threshold", np.float64),
-        stacked("missing_go_to_left", bool),
-        stacked("value", np.float64),
-        np.array([k for _, k in nodes], dtype=np.int32),
-        np.asarray(model._baseline_prediction, dtype=np.float64).reshape(-1),
+        np.where(leaf, 0, nodes["feature_idx"]).astype(np.int64),
+        nodes["num_threshold"].astype(np.float64),
+        nodes["missing_go_to_left"].astype(bool),
+        nodes["value"].astype(np.float64),
+        np.stack([left, right], axis=1).ravel(),
+        roots,
+        int(nodes["depth"].max()),
+        float(np.asarray(model._baseline_prediction).item()),
     )

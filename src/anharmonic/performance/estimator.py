@@ -12,35 +12,27 @@ from scipy.special import ndtri
 
 from anharmonic._core.protocols import Floats
 from anharmonic.errors import PointsError
-from anharmonic.performance.expecting import Member, average_parts, blend, design
+from anharmonic.performance.alike import Likeness
+from anharmonic.performance.expecting import Member, design
 from anharmonic.performance.metrics import (
     METRICS,
     Task,
     metric_slopes,
     metric_value,
-    row_losses,
+    row_variances,
 )
 from anharmonic.performance.reach import Reach
 from anharmonic.performance.result import Interval, Performance
 
-__all__ = ["Estimator", "Reference", "Shift"]
+__all__ = ["Estimator", "Reference"]
 
 MOST_OUTSIDE = 0.15
 """A larger share of rows unlike any of the reference, and the estimate is a guess."""
+MOST_FAR = 0.7
+"""Beyond this distance of a column from the reference's, intervals no longer held."""
 FEWEST_ALIKE = 100.0
 """So many reference rows must stand behind an estimate, counted as if weighted by likeness."""
 FEWEST_ROWS = 30
-STRATA = 10
-
-
-class Shift(NamedTuple):
-    """Variance of an estimate's error that no sampling explains, learnt from the reference.
-
-    `drift` between its stretches; `reach` where a whole end of a column was left out.
-    """
-
-    drift: float
-    reach: float
 
 
 class Reference(NamedTuple):
@@ -61,24 +53,33 @@ class Estimator:
         "classes" or "numbers".
     classes
         What the classes are called, in the order of the outputs' columns.
+    members
+        Fits whose expected credits are averaged.
+    reach, likeness
+        What the reference covers, and how many of its rows are like others.
+    ranks
+        Of each feature, the values that its ranks are read off.
     reference
         Labelled rows that everything was fitted on.
-    shift
-        What a shift adds to the variance, by metric.
+    drift
+        Variance of the estimate's error between stretches of the reference, by metric.
     spreads : (2,)
         For numbers, Var|e| = k₁·(E|e|)² and Var e² = k₂·(E e²)².
+    level
+        Of the intervals.
+    has_features
+        Whether it was fitted with features.
     """
 
     kind: Task
     classes: tuple[object, ...]
     members: tuple[Member, ...]
-    weights: Floats
     reach: Reach
+    likeness: Likeness
     ranks: tuple[Floats, ...]
     reference: Reference
-    shift: Mapping[str, Shift]
+    drift: Mapping[str, float]
     spreads: Floats
-    edges: Floats
     level: float = 0.9
     has_features: bool = False
 
@@ -89,9 +90,16 @@ class Estimator:
     def expected(self, outputs: Floats, features: Floats | None = None) -> Floats:
         """Expected credits of rows: each class's probability, or |e| and e² (rows, columns)."""
         outputs, features = self.checked(outputs, features)
+        inputs = self._inputs(outputs, features)
+        total = self.members[0].expected(outputs, inputs)
+        # One after the other, so that the same row has the same bits in any batch.
+        for member in self.members[1:]:
+            total = total + member.expected(outputs, inputs)
+        return np.asarray(total / len(self.members))
+
+    def _inputs(self, outputs: Floats, features: Floats | None) -> Floats:
         ordered = None if features is None else rank_codes(features, self.ranks)
-        parts = average_parts(self.members, outputs, design(outputs, ordered))
-        return blend(parts, self.weights, self.kind)
+        return design(outputs, ordered)
 
     def checked(self, outputs: Floats, features: Floats | None) -> tuple[Floats, Floats | None]:
         """As arrays of the shapes that were fitted, or an error."""
@@ -128,28 +136,24 @@ class Estimator:
         outputs, features = self.checked(outputs, features)
         credits = self.expected(outputs, features)
         level = self.level if level is None else level
-        variances = self.variances(outputs, features, credits)
+        alike = self.rows_alike(outputs, features)
+        variances = self.variances(outputs, credits, alike)
         found = {}
         for name in self.metrics:
             value = metric_value(name, outputs, credits) if len(outputs) else math.nan
             half = float(ndtri(0.5 + level / 2)) * math.sqrt(variances[name])
             found[name] = within(name, value, half)
-        known, reason = self.judge(outputs, features, credits)
+        known, reason = self.judge(outputs, features, alike)
         last = max(len(outputs) - 1, 0)
         return Performance(found, len(outputs), 0, known, reason, level, last=last)
 
-    def variances(
-        self, outputs: Floats, features: Floats | None, credits: Floats
-    ) -> dict[str, float]:
-        """The error's variance: labels of these rows + finite reference + shift, by metric."""
-        alike = self.rows_alike(outputs, credits)
-        far = float(self.reach.distances(shown_columns(outputs, features)).max(initial=0.0))
+    def variances(self, outputs: Floats, credits: Floats, alike: float) -> dict[str, float]:
+        """The error's variance: labels of these rows + finite reference + drift, by metric."""
         found = {}
         for name in self.metrics:
             own = self.label_variance(name, outputs, credits)
-            # One row's variance over the rows of the reference that count here.
-            finite = own * len(outputs) / max(alike, 1.0)
-            found[name] = own + finite + self.shift[name].drift + far**4 * self.shift[name].reach
+            # One row's variance over the rows of the reference that are like these.
+            found[name] = own + own * len(outputs) / max(alike, 1.0) + self.drift[name]
         return found
 
     def label_variance(self, name: str, outputs: Floats, credits: Floats) -> float:
@@ -159,47 +163,33 @@ class Estimator:
         slopes = metric_slopes(name, outputs, credits)
         return float(row_variances(slopes, credits, self.kind, self.spreads).sum())
 
-    def rows_alike(self, outputs: Floats, credits: Floats) -> float:
-        """The reference's effective sample size for rows like these.
+    def rows_alike(self, outputs: Floats, features: Floats | None) -> float:
+        """The reference's effective sample size for rows like these."""
+        return self.likeness.rows_alike(self._inputs(outputs, features))
 
-        n/Σ w²/r over strata of the expected loss, with shares w here and r in the reference
-        (Kish, 1965).
-        """
-        name = self.metrics[0]
-        now = np.searchsorted(self.edges, row_losses(name, outputs, credits))
-        then = np.searchsorted(
-            self.edges, row_losses(name, self.reference.outputs, self.reference.expected)
-        )
-        count = len(self.edges) + 1
-        shares = np.bincount(now, minlength=count) / max(len(now), 1)
-        known = np.bincount(then, minlength=count) / len(then)
-        return len(then) / float((shares**2 / np.maximum(known, 1 / len(then))).sum() or 1.0)
-
-    def judge(self, outputs: Floats, features: Floats | None, credits: Floats) -> tuple[bool, str]:
+    def judge(self, outputs: Floats, features: Floats | None, alike: float) -> tuple[bool, str]:
         """Whether the estimate has grounds, and words for why not."""
         if len(outputs) < FEWEST_ROWS:
             return False, f"{len(outputs)} rows are too few: give at least {FEWEST_ROWS}"
-        outside = self.reach.outside(shown_columns(outputs, features))
+        shown = shown_columns(outputs, features)
+        outside = self.reach.outside(shown)
         share = float(outside.any(axis=1).mean())
         if share > MOST_OUTSIDE:
             worst = self.reach.worst(outside)
             return False, f"{share:.0%} of the rows lie outside the reference: {worst}"
-        alike = self.rows_alike(outputs, credits)
+        far = self.reach.distances(shown)
+        furthest = int(far.argmax())
+        if far[furthest] > MOST_FAR:
+            return False, (
+                f"{self.reach.names[furthest]} is distributed unlike in the reference "
+                f"(distance {far[furthest]:.2f} of 1): label some of these rows"
+            )
         if alike < FEWEST_ALIKE:
             return False, (
                 f"the reference has too few rows of this kind (as good as {alike:.0f}): "
                 "label some of these"
             )
         return True, ""
-
-
-def row_variances(slopes: Floats, credits: Floats, kind: Task, spreads: Floats) -> Floats:
-    """Each row's variance of Σ slope·credit, (rows,)."""
-    if kind == "classes":
-        # The label is one draw: Var = Σ p·s² − (Σ p·s)².
-        mean = (credits * slopes).sum(axis=1)
-        return np.asarray((credits * slopes**2).sum(axis=1) - mean**2)
-    return np.asarray((slopes**2 * spreads * credits**2).sum(axis=1))
 
 
 def within(name: str, value: float, half: float) -> Interval:

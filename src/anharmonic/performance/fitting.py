@@ -10,36 +10,18 @@ from numpy.typing import NDArray
 
 from anharmonic._core.protocols import Floats
 from anharmonic.errors import PointsError, SettingsError
-from anharmonic.performance.estimator import (
-    STRATA,
-    Estimator,
-    Reference,
-    Shift,
-    rank_codes,
-    shown_columns,
-)
-from anharmonic.performance.expecting import better_size, blend, design, fit_folds, fit_weights
-from anharmonic.performance.metrics import (
-    METRICS,
-    Task,
-    observed_credits,
-    row_losses,
-)
+from anharmonic.performance.alike import fit_likeness
+from anharmonic.performance.estimator import Estimator, Reference, rank_codes, shown_columns
+from anharmonic.performance.expecting import design, fit_folds, interleaved_folds
+from anharmonic.performance.metrics import METRICS, Task, observed_credits
 from anharmonic.performance.reach import fit_reach
-from anharmonic.performance.shifting import (
-    Probe,
-    columns_that_matter,
-    drift_variances,
-    end_variances,
-)
+from anharmonic.performance.shifting import drift_variances
 
 __all__ = ["fit_performance"]
 
 FOLDS = 5
 MOST_ROWS = 30_000
 FEWEST = 200
-PROBE_ROWS = 6_000
-"""Rows in which what a shift does is looked for."""
 
 
 def fit_performance(
@@ -118,35 +100,23 @@ def fit_performance(
     ranks = _ranks(columns, listed, known, outputs, kind)
     ordered = None if columns is None else rank_codes(columns, ranks)
     inputs = design(outputs, ordered)
-    size = None if columns is None else better_size(outputs, known, inputs, kind, seed)
+    trees = columns is not None
     credits = observed_credits(outputs, known, kind)
-    # Every fifth row is left out: weights are for rows like these, wherever they lie.
-    fold = np.arange(len(outputs)) % FOLDS
-    members, stacked = fit_folds(outputs, known, inputs, fold, kind, seed, size=size)
-    weights = fit_weights(stacked, credits, kind)
-    expected = blend(stacked, weights, kind)
+    data = outputs, known, inputs
+    fold = interleaved_folds(len(outputs), FOLDS)
+    members, expected = fit_folds(*data, fold, kind, seed, trees=trees)
     spreads = _spreads(expected, credits, kind)
-    first = METRICS[kind][0]
-    losses = row_losses(first, outputs, expected)
-    edges = np.unique(np.quantile(losses, np.arange(1, STRATA) / STRATA))
-    reference = Reference(outputs, credits, expected)
-    rows = np.linspace(0, len(inputs) - 1, min(len(inputs), PROBE_ROWS)).astype(np.int64)
-    probe = Probe(outputs[rows], known[rows], inputs[rows], weights, spreads, kind, seed, size)
-    drift = drift_variances(probe)
-    ends = end_variances(probe, columns_that_matter(members, inputs.shape[1]))
-    shift = {name: Shift(drift[name], ends[name]) for name in METRICS[kind]}
     called = tuple(classes) if classes is not None else tuple(range(credits.shape[1]))
     return Estimator(
         kind,
         called if kind == "classes" else (),
         members,
-        weights,
         reach,
+        fit_likeness(inputs),
         ranks,
-        reference,
-        shift,
+        Reference(outputs, credits, expected),
+        drift_variances(*data, spreads, kind, seed, trees=trees),
         spreads,
-        edges,
         level,
         columns is not None,
     )

@@ -26,7 +26,17 @@ FEWEST = 50
 
 
 class Difference(NamedTuple):
-    """A group's metric less the base group's."""
+    """A group's metric less the base group's.
+
+    Parameters
+    ----------
+    metric
+        What is compared, such as "accuracy".
+    group, base
+        The names of the two groups.
+    interval
+        The difference, and the interval around it.
+    """
 
     metric: str
     group: str
@@ -51,6 +61,8 @@ class Groups:
         To the largest group; all their intervals of one metric hold together at `level`.
     refused
         By group, why nothing is said of it.
+    level
+        Of the intervals.
     """
 
     metrics: dict[str, dict[str, Interval]]
@@ -163,7 +175,7 @@ def _unlabelled(
     estimator: Estimator, outputs: Floats, features: Floats | None
 ) -> dict[str, tuple[float, float, int]]:
     credits = estimator.expected(outputs, features)
-    variances = estimator.variances(outputs, features, credits)
+    variances = estimator.variances(outputs, credits, estimator.rows_alike(outputs, features))
     return {
         name: (metric_value(name, outputs, credits), math.sqrt(variances[name]), 0)
         for name in estimator.metrics

@@ -29,6 +29,7 @@ __all__ = [
     "metric_value",
     "observed_credits",
     "row_losses",
+    "row_variances",
 ]
 
 Task = Literal["classes", "numbers"]
@@ -92,6 +93,15 @@ def metric_slopes(name: str, outputs: Floats, credits: Floats) -> Floats:
     else:
         slopes[:, 1] = 1 / (2 * count * max(metric_value("rmse", outputs, credits), 1e-300))
     return slopes
+
+
+def row_variances(slopes: Floats, credits: Floats, kind: Task, spreads: Floats) -> Floats:
+    """Each row's variance of Σ slope·credit, (rows,), where `credits` are expected."""
+    if kind == "classes":
+        # The label is one draw: Var = Σ p·s² − (Σ p·s)².
+        mean = (credits * slopes).sum(axis=1)
+        return np.asarray((credits * slopes**2).sum(axis=1) - mean**2)
+    return np.asarray((slopes**2 * spreads * credits**2).sum(axis=1))
 
 
 def _scored(outputs: Floats) -> list[int]:

@@ -17,6 +17,15 @@ __all__ = ["Curve", "Interval", "Performance"]
 class Interval(NamedTuple):
     """An estimate and the interval around it.
 
+    Parameters
+    ----------
+    value
+        The estimate.
+    low, high
+        Ends of the interval.
+
+    Examples
+    --------
     >>> print(Interval(0.8123, 0.79, 0.83))
     0.8123 [0.79, 0.83]
     """
@@ -97,7 +106,13 @@ _FACTS = ("rows", "labelled", "known", "reason", "first", "last", "segment")
 
 @dataclass(frozen=True, repr=False)
 class Curve:
-    """Performance of window after window, or of segment beside segment."""
+    """Performance of window after window, or of segment beside segment.
+
+    Parameters
+    ----------
+    windows
+        One result each.
+    """
 
     windows: tuple[Performance, ...] = field(default=())
 

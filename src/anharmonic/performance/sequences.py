@@ -35,6 +35,9 @@ class MeanSequence:
     ----------
     low, high
         Between which values lie.
+    count, total, squares
+        How many there were, their sum, and the squares of their distances from what was guessed
+        before each, all in units of the range.
 
     Examples
     --------
@@ -86,7 +89,17 @@ def _boundary(squares: float, error: float) -> float:
 
 
 class Fall(NamedTuple):
-    """An alarm: the label that raised it, counted from the first, and since when it seems."""
+    """An alarm about labels.
+
+    Parameters
+    ----------
+    at
+        The label that raised it, counted from the first.
+    since
+        The label since which it seems to be so.
+    log_evidence
+        The logarithm of the evidence.
+    """
 
     at: int
     since: int

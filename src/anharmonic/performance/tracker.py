@@ -26,7 +26,17 @@ ERRORS_CAPPED = 0.99
 
 
 class LabelReport(NamedTuple):
-    """What became of labels: how many were used, the ids nobody waits for, and an alarm."""
+    """What became of labels.
+
+    Parameters
+    ----------
+    used
+        How many were joined with their rows.
+    unknown
+        Ids that nobody waits for.
+    fall
+        An alarm, where they raised one.
+    """
 
     used: int
     unknown: tuple[str, ...]

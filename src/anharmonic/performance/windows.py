@@ -9,14 +9,14 @@ import numpy as np
 from scipy.special import ndtri
 
 from anharmonic._core.protocols import Floats
-from anharmonic.performance.bias import follow_bias
+from anharmonic.performance.bias import smooth_bias
 from anharmonic.performance.estimator import Estimator, within
 from anharmonic.performance.metrics import metric_slopes, metric_value
 from anharmonic.performance.result import Performance
 
-__all__ = ["Window", "close_window", "shown_performance"]
+__all__ = ["Window", "close_window", "label_noise", "shown_performance"]
 
-TYPICAL = 10.0
+TYPICAL = 30.0
 """Labels that the expected variance counts as, beside those seen."""
 
 
@@ -64,18 +64,18 @@ class Window:
         self.sums = self.sums + weight * residuals
         self.squares = self.squares + weight * residuals**2
 
-    def bias(self) -> tuple[Floats, Floats]:
-        """What the labels say of the estimates' bias, and its variance, (metrics,) each."""
-        if not self.labelled:
-            return np.zeros(len(self.values)), np.full(len(self.values), math.inf)
-        mean = self.sums / self.weights
-        seen = np.maximum(self.squares / self.weights - mean**2, 0.0)
-        # Few labels do not know their own variance: the expected one counts as some more.
-        variance = (self.labelled * seen + TYPICAL * self.own * self.rows) / (
-            self.labelled + TYPICAL
-        )
-        effective = self.weights**2 / self.squared_weights
-        return mean, variance / effective * (1 - self.share) + 1e-18
+    @property
+    def bias(self) -> Floats:
+        """What its labels say of the estimates' bias, (metrics,)."""
+        return self.sums / self.weights if self.labelled else np.zeros(len(self.values))
+
+    @property
+    def scatter(self) -> Floats:
+        """The labels' squared deviations from their mean, added up, (metrics,)."""
+        if self.labelled < 2:
+            return np.zeros(len(self.values))
+        seen = np.maximum(self.squares / self.weights - self.bias**2, 0.0)
+        return seen * self.labelled**2 / (self.labelled - 1)
 
     @property
     def share(self) -> float:
@@ -97,8 +97,9 @@ def close_window(
     """
     outputs, features = estimator.checked(outputs, features)
     credits = estimator.expected(outputs, features)
-    variances = estimator.variances(outputs, features, credits)
-    known, reason = estimator.judge(outputs, features, credits)
+    alike = estimator.rows_alike(outputs, features)
+    variances = estimator.variances(outputs, credits, alike)
+    known, reason = estimator.judge(outputs, features, alike)
     values, own, shift, slopes = [], [], [], []
     for name in estimator.metrics:
         value = metric_value(name, outputs, credits)
@@ -118,25 +119,44 @@ def close_window(
     return window, credits, np.stack(slopes)
 
 
+def label_noise(windows: list[Window]) -> Floats:
+    """The variance of each window's `bias`, (windows, metrics), infinite where it has no labels.
+
+    As expected of its rows, times how much more labels scattered in all windows: that of a
+    window's own few labels goes with their mean, and would make the luckiest ones count most.
+    """
+    own = np.array([window.own * window.rows for window in windows])
+    counted = np.array([window.labelled if window.labelled > 1 else 0 for window in windows])
+    typical = TYPICAL * own.mean(axis=0)
+    scatter = np.sum([window.scatter for window in windows], axis=0)
+    ratio = (scatter + typical) / np.maximum(counted @ own + typical, 1e-300)
+    effective = np.array([
+        window.weights**2 / window.squared_weights if window.labelled else 0.0
+        for window in windows
+    ])  # fmt: skip
+    open_share = np.array([1 - window.share for window in windows])
+    with np.errstate(divide="ignore"):
+        each = np.where(effective > 0, open_share / effective, np.inf)
+    return np.where(effective[:, None] > 0, each[:, None] * ratio * own + 1e-18, np.inf)
+
+
 def shown_performance(
     estimator: Estimator, windows: list[Window], level: float, segment: str | None
 ) -> list[Performance]:
-    """Each window with what labels, its own and earlier ones, have taught of the bias."""
-    seen = [window.bias() for window in windows]
+    """Each window with what all labels so far, its own, earlier and later, teach of the bias."""
     found: list[dict[str, object]] = [{} for _ in windows]
     quantile = float(ndtri(0.5 + level / 2))
+    noise = label_noise(windows)
     for place, name in enumerate(estimator.metrics):
-        means = np.array([mean[place] for mean, _ in seen])
-        noise = np.array([variance[place] for _, variance in seen])
-        prior = float(np.median([window.shift[place] for window in windows]))
-        bias, spread = follow_bias(means, noise, prior)
+        means = np.array([window.bias[place] for window in windows])
+        shifts = np.array([window.shift[place] for window in windows])
+        bias, spread = smooth_bias(means, noise[:, place], shifts)
         for number, window in enumerate(windows):
             share = window.share
-            learnt = np.isfinite(noise[: number + 1]).any()
-            doubt = spread[number] if learnt else window.shift[place]
             # Rows with labels are known; the others have the bias, and the noise of their labels.
             value = window.values[place] + bias[number] + share * (means[number] - bias[number])
-            half = quantile * math.sqrt(doubt * (1 - share) ** 2 + window.own[place] * (1 - share))
+            doubt = spread[number] * (1 - share) ** 2 + window.own[place] * (1 - share)
+            half = quantile * math.sqrt(doubt)
             if name == "rmse":
                 value = math.sqrt(max(value, 0.0))
                 half = half / max(2 * value, 1e-300)
