@@ -49,7 +49,7 @@ class AssertHarmonic:
             raise ah.errors.SettingsError("give below= a limit, baseline= scores, or both")
         before = ah.Scores.load(baseline) if isinstance(baseline, str | os.PathLike) else baseline
         if before is None:
-            scores = ah.gamma(model, points, **arguments)
+            scores: Scores = ah.gamma(model, points, **arguments)
         else:
             scores = ah.measured_like(before, model, points, **arguments)
         verdicts = [] if below is None else [ah.gate.below(scores, below, level)]

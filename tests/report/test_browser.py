@@ -32,7 +32,9 @@ def test_it_opens_clean(page_file, opened, width):
     assert "linear is the most harmonic of 3 models" in seen.page.inner_text(".lead")
     assert seen.page.locator(".models tbody tr").count() == 3
     panels = seen.page.locator(".panel")
-    assert panels.count() == 1 + 1 + 3
+    # Beside the trees' maps that of the line would be blank.
+    assert panels.count() == 1 + 1 + 2
+    assert "next to no gamma beside the others: linear." in seen.page.inner_text("body")
     for panel in panels.all():
         assert panel.locator("svg.main-svg").count() > 0
         box = panel.bounding_box()
@@ -130,3 +132,44 @@ def test_a_grid_shows_decisions(tmp_path, opened):
     assert seen.said == []
     assert "Decisions and gamma" in seen.page.inner_text("body")
     assert seen.page.locator("#map-0 .heatmaplayer image, #map-0 .hm image").count() >= 2
+
+
+def drawn_colours(seen):
+    """The paper and the ink of every picture, as they are drawn."""
+    return seen.page.evaluate(
+        """() => [...document.querySelectorAll(".panel")].map((panel) => [
+          panel._fullLayout.paper_bgcolor, panel._fullLayout.font.color])"""
+    )
+
+
+@pytest.mark.parametrize(
+    ("scheme", "colours"), [("light", ["#ffffff", "#1f2933"]), ("dark", ["#182029", "#e6eaee"])]
+)
+def test_pictures_follow_the_readers_scheme(page_file, opened, scheme, colours):
+    seen = opened(page_file, color_scheme=scheme)
+    assert seen.said == []
+    assert all(pair == colours for pair in drawn_colours(seen))
+    background = seen.page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert background == {"light": "rgb(245, 247, 250)", "dark": "rgb(15, 21, 27)"}[scheme]
+
+
+def test_pictures_change_with_the_scheme_and_are_light_on_paper(page_file, opened):
+    seen = opened(page_file, color_scheme="light")
+    seen.page.emulate_media(color_scheme="dark")
+    seen.page.wait_for_timeout(500)
+    assert drawn_colours(seen)[0] == ["#182029", "#e6eaee"]
+    seen.page.evaluate(
+        """() => addEventListener("beforeprint", () => {
+          window.printed = document.querySelector(".panel")._fullLayout.paper_bgcolor;
+        })"""
+    )
+    seen.page.pdf(prefer_css_page_size=True)
+    assert seen.page.evaluate("window.printed").lower() == "#ffffff"
+    assert drawn_colours(seen)[0] == ["#182029", "#e6eaee"]
+    assert seen.said == []
+
+
+def test_how_to_read_it_stands_before_any_number_but_the_headline(page_file, opened):
+    headings = opened(page_file).page.locator("h2").all_inner_texts()
+    assert headings[0] == "How to read it"
+    assert headings[1].startswith("Models, from the most harmonic on")

@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 import anharmonic as ah
-from tests.test_cli import run
+from tests.command import run
 
 MODELS = ["tree=tree.joblib", "[b]linear[/b]=linear.joblib"]
 COMMON = ["--data", "points.csv", "--drop", "target", "--trust"]
@@ -74,7 +74,7 @@ def test_compare_writes_one_too(folder):
 def test_a_sweep(folder):
     shown = run(folder, "sweep", *MODELS, *COMMON, "--radii", "0.2,0.1").stdout
     assert "Recommended radius: 0." in shown
-    assert "standard errors apart" in shown
+    assert "one nearest-neighbour distance" in shown
     assert "[b]linear[/b]" in shown
     found = json.loads(run(folder, "sweep", MODELS[0], *COMMON, "--json").stdout)
     assert len(found["radii"]) == len(found["models"]["tree"]["mean"]) == 6

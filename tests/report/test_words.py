@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import anharmonic as ah
@@ -126,7 +127,7 @@ def test_the_recipe_of_a_comparison():
 
 def test_a_million_points_stay_small(tmp_path):
     models = {"one": many_scores(1_000_000, 0), "two": many_scores(1_000_000, 1)}
-    points = np.random.default_rng(0).normal(size=(1_000_000, 8)).astype(np.float32)
+    points = np.random.default_rng(0).normal(size=(1_000_000, 2)).astype(np.float32)
     path = ah.report.write(tmp_path / "large.html", models, points=points)
     assert path.stat().st_size < 5_000_000
     text = path.read_text()
@@ -175,3 +176,61 @@ def test_a_failed_report_leaves_nothing_behind(tmp_path, monkeypatch):
     with pytest.raises(MissingExtra, match=r"anharmonic\[report\]"):
         ah.report.write(tmp_path / "page.html", many_scores(10, 0))
     assert not list(tmp_path.iterdir())
+
+
+def test_a_map_is_drawn_only_where_it_shows_half_of_the_spread(tmp_path):
+    random = np.random.default_rng(0)
+    round_cloud = random.normal(size=(200, 8))
+    flat_cloud = random.normal(size=(200, 2)) @ random.normal(size=(2, 8))
+
+    def page_of(points):
+        scores = ah.gamma(lambda x: np.sin(x[:, 0]), points, radius=0.3)
+        return ah.report.write(tmp_path / "page.html", scores, points=points).read_text()
+
+    round_page, flat_page = page_of(round_cloud), page_of(flat_cloud)
+    assert "No map: its two main axes would show" in round_page
+    assert 'id="map-0"' not in round_page
+    assert 'id="map-0"' in flat_page
+    assert "No map" not in flat_page
+
+
+def test_rows_go_by_the_readers_names(tmp_path):
+    frame = pd.DataFrame(POINTS, columns=[f"f{column}" for column in range(POINTS.shape[1])])
+    frame.index = [f"case {row}" for row in range(len(frame))]
+
+    def wave(table):
+        return np.sin(3 * np.asarray(table)).sum(axis=1)
+
+    scores = ah.gamma(wave, frame, radius=0.3)
+    worst = int(scores.worst(1)[0])
+    for page in (
+        ah.report.write(tmp_path / "page.html", scores, points=frame).read_text(),
+        ah.report.write(tmp_path / "page.html", scores).read_text(),
+    ):
+        assert f'class="name strong">case {worst}</td>' in page
+    ids = frame.reset_index(names="sample_id")
+    by_id = ah.gamma(lambda x: wave(x[list(frame)]), ids, radius=0.3, moving=list(frame))
+    page = ah.report.write(tmp_path / "page.html", by_id, points=ids).read_text()
+    assert f"case {int(by_id.worst(1)[0])}</td>" in page
+
+
+def test_a_report_with_labels_and_a_search_has_the_chart_and_the_rows(tmp_path):
+    def classes(x):
+        return np.stack([x[:, 0], -x[:, 0], 0 * x[:, 0]], axis=1)
+
+    labels = np.where(POINTS[:, 0] > 0, 0, 1)
+    found = ah.compare({"right": classes, "wrong": lambda x: -classes(x)}, POINTS, labels=labels)
+    search = {"right": ah.adversarial_search(classes, POINTS)}
+    page = ah.report.write(tmp_path / "page.html", found, search=search).read_text()
+    for words in (
+        "Accuracy against gamma",
+        "On the frontier of accuracy and gamma",
+        "Which differences of accuracy are real",
+        "How far decisions are from changing",
+        "Rows that flip first",
+        "Choose by both",
+    ):
+        assert words in page, words
+    assert page.index("Accuracy against gamma") < page.index("Which differences are real")
+    plain = ah.report.write(tmp_path / "page.html", found.scores).read_text()
+    assert "Accuracy against gamma" not in plain

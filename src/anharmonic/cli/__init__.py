@@ -14,6 +14,10 @@ from anharmonic.errors import AnharmonicError
 __all__ = ["COMMANDS", "app", "main", "run"]
 
 COMMANDS = {
+    "audit": Entry(
+        "anharmonic.cli.audit:audit_command",
+        "Say what is wrong with a model and its data, how bad it is, and what to do.",
+    ),
     "gamma": Entry(
         "anharmonic.cli.gamma:gamma_command",
         "How far a model is from the mean-value property at each point: 0 for a harmonic one.",
@@ -42,6 +46,10 @@ COMMANDS = {
         "anharmonic.cli.compare:compare_command",
         "Rank models by gamma on the same points, and say which differences are real.",
     ),
+    "fix": Entry(
+        "anharmonic.cli.fix:fix_command",
+        "What would make a model better: proposals that were measured on held-out rows first.",
+    ),
     "sweep": Entry(
         "anharmonic.cli.sweep:sweep_command", "Measure at several radii, and recommend one."
     ),
@@ -55,7 +63,7 @@ COMMANDS = {
     ),
     "search": Entry(
         "anharmonic.cli.search:search_command",
-        "Walk from each point until its class changes, and count.",
+        "Walk from each point until its class changes: which rows flip, and how far from where.",
     ),
     "nstep": Entry(
         "anharmonic.cli.nstep:nstep_command",
@@ -91,6 +99,10 @@ COMMANDS = {
     "demo": Entry(
         "anharmonic.cli.demo:demo",
         "Train the paper's four Wine models and tell the overfit ones apart without labels.",
+    ),
+    "doctor": Entry(
+        "anharmonic.cli.doctor:doctor_command",
+        "Look at this installation: versions, extras, devices, and measures with known answers.",
     ),
     "reproduce": Entry(
         "studies.command:reproduce",

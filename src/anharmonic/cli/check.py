@@ -186,5 +186,6 @@ def _show(scores: Scores, verdicts: list[Verdict], as_json: bool) -> None:
     for verdict in verdicts:
         mark = "[green]passed[/]" if verdict.passed else "[bold red]failed[/]"
         console.print(f"{mark} {printable(verdict.criterion)}: {printable(verdict.sentence)}")
+    console.print(printable(scores.reading), style="dim")
     line = f"{len(scores):,} points, {scores.queries:,} queries{remark(scores.settings)}"
     console.print(printable(line), style="dim")

@@ -13,8 +13,17 @@ from rich.table import Table
 import anharmonic as ah
 from anharmonic._core.columns import told
 from anharmonic._core.estimate import Estimate
-from anharmonic.cli.groups import Json, ModelOptions, Out, PointOptions, RunOptions, grouped
+from anharmonic.cli.groups import (
+    Json,
+    ModelOptions,
+    Out,
+    PointOptions,
+    RunOptions,
+    SourceOptions,
+    grouped,
+)
 from anharmonic.cli.output_files import claim
+from anharmonic.cli.over_sources import finish_source, sampled, source_arguments, source_of, streams
 from anharmonic.cli.parsing import numbers, sphere_arguments
 from anharmonic.cli.show import plain, printable, tell
 
@@ -32,6 +41,7 @@ def clever_command(
     model: ModelOptions,
     points: PointOptions,
     run: RunOptions,
+    source: SourceOptions,
     norm: Annotated[str, typer.Option(help="Of the attack: 1, 2 or inf.")] = "2",
     radius: Annotated[str, typer.Option(help='In scaled units, or "auto".')] = "auto",
     scale: Annotated[str, typer.Option(help='"auto" (standard deviations) or "raw".')] = "auto",
@@ -56,26 +66,30 @@ def clever_command(
 
     Example: anharmonic clever networks:net --data images.npy --norm inf --radius 0.3
     """
-    claim(out)
-    table, loaded = points.table(points.reference), model.load()
-    if not as_json:
-        tell(_estimate(loaded, table, points.moves, count, blocks * block_size, gradients))
-    scores = ah.clever(
-        loaded,
-        table,
+    arguments = {
         **sphere_arguments(radius=radius, scale=scale, bounds=bounds),
         **run.arguments(),
-        moving=points.moves,
-        norm=norm,
-        targets=_targets(targets),
-        blocks=blocks,
-        block_size=block_size,
-        gradients=gradients,  # type: ignore[arg-type]
-        reference=points.reference_table(),
-        guide=None if guide is None else _guide(guide),
-        count=count,
-        progress=not as_json,
-    )
+        "norm": norm,
+        "targets": _targets(targets),
+        "blocks": blocks,
+        "block_size": block_size,
+        "gradients": gradients,
+        "guide": None if guide is None else _guide(guide),
+        "count": count,
+        "progress": not as_json,
+    }
+    if streams(points, source):
+        there = source_arguments(points, source, out)
+        stored = ah.clever(model.load_by_name(), source_of(points, source), **arguments, **there)
+        finish_source(stored, out, as_json)
+        return
+    claim(out)
+    loaded = model.load()
+    rows = sampled(points.whole_region(), source, run.seed)
+    if not as_json:
+        tell(_estimate(loaded, rows, points.moves, count, blocks * block_size, gradients))
+    reference = points.reference_table()
+    scores = ah.clever(loaded, rows, moving=points.moves, reference=reference, **arguments)
     if out is not None:
         scores.save(out)
     if as_json:

@@ -13,8 +13,9 @@ from rich.table import Table
 
 from anharmonic._core.estimate import Estimate
 from anharmonic.cli.groups import Json, Seed
+from anharmonic.cli.output_files import claim_page
 from anharmonic.cli.serve import service_package
-from anharmonic.cli.show import tell
+from anharmonic.cli.show import command_line, tell
 
 if TYPE_CHECKING:
     from anharmonic.demos.wine import Wine
@@ -29,6 +30,7 @@ def demo(
         bool, typer.Option("--serve", help="A live page on a stream that drifts.")
     ] = False,
     port: Annotated[int, typer.Option(min=1, max=65535, help="Where the page is.")] = 8000,
+    out: Annotated[Path | None, typer.Option(help="Write a page to look at here.")] = None,
 ) -> None:
     """Train the paper's four Wine models and tell the overfit ones apart without labels.
 
@@ -37,7 +39,8 @@ def demo(
     if serve:
         _serve(seed, port)
         return
-    from anharmonic.demos.wine import wine
+    claim_page(out)
+    from anharmonic.demos.wine import wine, wine_page
 
     waiting = Console(stderr=True)
     rows: list[Wine] = []
@@ -45,6 +48,7 @@ def demo(
         for row in wine(seed):
             rows.append(row)
             status.update(f"{row.name} is measured; training and measuring …")
+    page = None if out is None else wine_page(out, rows, command_line()).resolve()
     if as_json:
         print(json.dumps([_plain(row) for row in rows]))
         return
@@ -52,7 +56,12 @@ def demo(
     console.print(_table(rows))
     for fit, overfit in (("GBDT-1", "GBDT-2"), ("MLP-1", "MLP-2")):
         console.print(_verdict(rows, fit, overfit))
-    console.print("Accuracies depend on the split and are not tuned to the paper's.", style="dim")
+    console.print(
+        "“paper” is what the paper measured; accuracies depend on the split, and are not tuned.",
+        style="dim",
+    )
+    if page is not None:
+        console.print(f"The page is {page.as_uri()}", soft_wrap=True, highlight=False)
 
 
 def _serve(seed: int, port: int) -> None:

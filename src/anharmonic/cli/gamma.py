@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, cast
 
 import typer
 
@@ -17,11 +17,13 @@ from anharmonic.cli.groups import (
     Reduction,
     RunOptions,
     Seed,
+    SourceOptions,
     WorkerOptions,
     grouped,
 )
 from anharmonic.cli.output_files import claim, finish, keeping, partial_of
 from anharmonic.cli.over_data import measures_rows
+from anharmonic.cli.over_sources import finish_source, sampled, source_arguments, source_of, streams
 from anharmonic.cli.parsing import number
 from anharmonic.cli.show import show_scores, tell
 
@@ -36,6 +38,7 @@ def gamma_command(
     ball: BallOptions,
     run: RunOptions,
     workers: WorkerOptions,
+    source: SourceOptions,
     reduction: Reduction = None,
     budget: Annotated[int | None, typer.Option(help="Queries in all.")] = None,
     tolerance: Annotated[float | None, typer.Option(help="Stop a point this narrow.")] = None,
@@ -50,9 +53,27 @@ def gamma_command(
 
     With --ball data other rows take the place of a sphere, so that any table will do:
     anharmonic gamma model.skops --data rows.csv --ball data --reference train.csv
+    A folder, a glob or an address is read in batches, and a run that was stopped goes on:
+    anharmonic gamma model.onnx --data 's3://bucket/day=*/*.parquet' --out scores --engine ray
     `gamma plan`, `gamma collect` and `gamma recorded` are for a model that cannot be called here.
     """
     over_rows = measures_rows(context, ball.ball)
+    if not over_rows and streams(points, source):
+        stored = ah.gamma(
+            model.load_by_name(),
+            source_of(points, source),
+            **ball.arguments(),
+            **run.arguments(),
+            **source_arguments(points, source, out, workers),
+            reduction=number(reduction),
+            budget=budget,
+            tolerance=tolerance,
+            noise=cast(Any, noise),
+            resume=resume,
+            progress=not as_json,
+        )
+        finish_source(stored, out, as_json)
+        return
     claim(out)
     if over_rows:
         rows, loaded = points.rows(), model.load()
@@ -69,7 +90,7 @@ def gamma_command(
         finish(scores, out)
         show_scores(scores, as_json)
         return
-    region, loaded = points.region(), model.load()
+    region, loaded = sampled(points.region(), source, run.seed), model.load()
     with keeping(out):
         scores = ah.gamma(
             loaded,
@@ -80,7 +101,7 @@ def gamma_command(
             reference=points.reference_table(),
             budget=budget,
             tolerance=tolerance,
-            noise=noise,  # type: ignore[arg-type]
+            noise=cast(Any, noise),
             resume=resume,
             checkpoint=partial_of(out),
             map=workers.map(),
@@ -93,14 +114,27 @@ def gamma_command(
 @grouped
 def plan_command(
     points: PointOptions,
-    out: Annotated[Path, typer.Option(help="The questions, as Parquet.")],
+    out: Annotated[Path, typer.Option(help="The questions, as Parquet; a folder with --stream.")],
+    source: SourceOptions,
     ball: BallOptions = BallOptions(ball="auto pairs"),
     seed: Seed = 0,
 ) -> None:
     """Write every question for a model that runs elsewhere; answer them, then collect.
 
     Example: anharmonic gamma plan --data points.csv --out queries.parquet
+
+    A folder, a glob or an address is planned in parts: Parquet files under queries, whose columns
+    part and query the answers must keep.
     """
+    if streams(points, source):
+        told = source_arguments(points, source, out)
+        setup = {name: told[name] for name in ("reference", "moving", "kinds")}
+        ah.plan(source_of(points, source), out, **ball.arguments(), **setup, seed=seed)
+        tell(
+            f"{out}/queries is written. Keep part and query beside the model's outputs, as "
+            f"Parquet files, and then: anharmonic gamma collect {out} ANSWERS --out SCORES"
+        )
+        return
     claim(out)
     reference = points.reference_table()
     ah.plan(points.region(), out, **ball.arguments(), reference=reference, seed=seed)
@@ -124,9 +158,15 @@ def collect_command(
 
     Example: anharmonic gamma collect queries.parquet answers.parquet --out scores.parquet
     """
+    reduced, asked = number(reduction), number(output)
+    if queries.is_dir():
+        stored = ah.collect(queries, answers, output=asked, reduction=reduced, out=out)
+        finish_source(cast("ah.StoredScores", stored), out or queries / "collected", as_json)
+        return
     claim(out)
-    reduced = number(reduction)
-    scores = ah.collect(queries, answers, output=number(output), reduction=reduced, say=tell)
+    scores = cast(
+        "ah.Scores", ah.collect(queries, answers, output=asked, reduction=reduced, say=tell)
+    )
     if out is not None:
         scores.save(out)
     show_scores(scores, as_json)

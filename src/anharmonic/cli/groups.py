@@ -35,6 +35,7 @@ __all__ = [
     "Reduction",
     "RunOptions",
     "Seed",
+    "SourceOptions",
     "StepOptions",
     "TableOptions",
     "WatchOptions",
@@ -151,6 +152,10 @@ class ModelOptions:
         """The model, asked for what the options say or else for `output`."""
         return parsing.load(parsing.named_model(self.name), self.output or output, self.trust)
 
+    def load_by_name(self) -> Model:
+        """The model, of which workers are sent the name alone."""
+        return parsing.load_by_name(parsing.named_model(self.name), self.output, self.trust)
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ModelsOptions:
@@ -169,15 +174,24 @@ class ModelsOptions:
             name: parsing.load(source, self.output, self.trust) for name, source in sources.items()
         }
 
+    def load_by_name(self) -> dict[str, Model]:
+        """The same, of which workers are sent the names alone."""
+        sources = parsing.named_sources(self.models)
+        return {
+            name: parsing.load_by_name(source, self.output, self.trust)
+            for name, source in sources.items()
+        }
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TableOptions:
     """Rows in a file, and the columns that are read."""
 
     data: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
-            help="Points: .csv, .parquet, .npy or .npz. Needed wherever a model is asked."
+            help="Points: .csv, .parquet, .npy, .npz, .tsv, .jsonl, .feather, .csv.gz or - for "
+            "stdin. Needed wherever a model is asked."
         ),
     ] = None
     columns: Annotated[str | None, typer.Option(help="Columns to read, with commas.")] = None
@@ -185,7 +199,7 @@ class TableOptions:
         None
     )
 
-    def table(self, reference: Path | None = None) -> Array:
+    def table(self, reference: str | None = None) -> Array:
         """The rows, with the columns that are read."""
         path = parsing.given_data(self.data)
         return parsing.points_data(path, self.columns, self.drop, reference)
@@ -196,7 +210,7 @@ class PointOptions(TableOptions):
     """Where a model is measured: rows, the columns that move, and what sets their scale."""
 
     reference: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
             help="Data the model knows: sets the scale and the radius. Over data: the other rows."
         ),
@@ -219,6 +233,12 @@ class PointOptions(TableOptions):
     def moves(self) -> list[str] | None:
         """The columns that may move, if that was said."""
         return parsing.split(self.moving)
+
+    def whole_region(self) -> Region:
+        """The rows as a region, of which nobody has said what moves."""
+        from anharmonic.regions import points
+
+        return points(self.table(self.reference))
 
     def region(self) -> Region:
         """The rows as a region in which some columns move."""
@@ -312,6 +332,52 @@ class RunOptions:
     def arguments(self) -> parsing.Arguments:
         """What was said, as arguments of any measure."""
         return parsing.given(seed=self.seed, batch_size=self.batch_size)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SourceOptions:
+    """Data larger than memory: a folder, a glob, an address, or any file with --stream.
+
+    They are read in batches, and --out is a folder; started again, a run goes on.
+    """
+
+    stream: Annotated[
+        bool, typer.Option("--stream", help="Read in batches; --out is a folder then.")
+    ] = False
+    key: Annotated[
+        str | None,
+        typer.Option(help="A column that says who a row is: it stands beside the scores."),
+    ] = None
+    sample: Annotated[
+        int | None, typer.Option(min=1, help="Measure so many rows, drawn at random.")
+    ] = None
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Start over where --out holds a run already.")
+    ] = False
+    engine: Annotated[
+        str | None, typer.Option(help="ray: share the work among the actors of a cluster.")
+    ] = None
+    address: Annotated[
+        str | None,
+        typer.Option(help="Of the cluster: auto, or ray://HOST:10001; else one of its own."),
+    ] = None
+    actors: Annotated[
+        int | None, typer.Option(min=1, help="How many; as many as fit if not told.")
+    ] = None
+    gpus: Annotated[float, typer.Option(min=0, help="GPUs for each actor.")] = 0
+
+    def cluster(self) -> Map | None:
+        """The actors to share the work among; None where none were asked for."""
+        from anharmonic import workers
+        from anharmonic.errors import SettingsError
+
+        if self.engine is None:
+            if self.address or self.actors or self.gpus:
+                raise SettingsError("--address, --actors and --gpus are for --engine ray: add it")
+            return None
+        if self.engine != "ray":
+            raise SettingsError(f"no engine {self.engine}: give ray, or --threads or --processes")
+        return workers.ray(self.actors, address=self.address, gpus=self.gpus)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -9,9 +9,11 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from anharmonic._core.files import whole_file
+from anharmonic.auditing.finding import Severity
+from anharmonic.auditing.result import Audit
 from anharmonic.gate import Verdict
 
-__all__ = ["write_error", "write_verdicts"]
+__all__ = ["write_audit", "write_error", "write_verdicts"]
 
 CLASS = "anharmonic.check"
 # What XML 1.0 cannot hold, not even escaped: a model's message may have colour codes in it.
@@ -21,6 +23,27 @@ ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 def write_verdicts(path: Path, verdicts: Iterable[Verdict], seconds: float) -> None:
     """One test case per criterion; a failure's message is the verdict's sentence."""
     _write(path, [_suite_of(verdict, seconds) for verdict in verdicts])
+
+
+def write_audit(path: Path, audit: Audit, fail_on: Severity | None) -> None:
+    """One test case per check of an audit: it fails with its findings of some severity."""
+    failing = () if fail_on is None else audit.at_least(fail_on)
+    suites = []
+    for result in audit.checks:
+        ours = [finding for finding in failing if finding.check == result.check]
+        properties: dict[str, object] = {"queries": result.queries, "tests": result.tests}
+        suite, case = _suite(result.title, result.seconds, len(ours) > 0, 0, properties)
+        if result.skipped:
+            suite.set("skipped", "1")
+            ElementTree.SubElement(case, "skipped", message=_clean(result.skipped))
+        elif ours:
+            _add(case, "failure", ours[0].severity, "\n".join(map(str, ours)))
+        else:
+            mild = [str(finding) for finding in audit.findings if finding.check == result.check]
+            said = "\n".join([result.summary, *mild])
+            ElementTree.SubElement(case, "system-out").text = _clean(said)
+        suites.append(suite)
+    _write(path, suites)
 
 
 def write_error(path: Path, problem: BaseException, seconds: float) -> None:

@@ -20,11 +20,15 @@ from anharmonic.cli.groups import (
     Out,
     PointOptions,
     RunOptions,
+    SourceOptions,
     StepOptions,
     grouped,
 )
 from anharmonic.cli.output_files import claim
+from anharmonic.cli.over_sources import finish_source, sampled, source_arguments, source_of, streams
+from anharmonic.cli.parsing import Arguments
 from anharmonic.cli.show import plain, printable
+from anharmonic.errors import SettingsError
 
 if TYPE_CHECKING:
     from anharmonic.measures.stability import Calibration
@@ -57,6 +61,7 @@ def nstep_command(
     points: PointOptions,
     step: StepOptions,
     run: RunOptions,
+    source: SourceOptions,
     kind: Annotated[
         How,
         typer.Option(help="walks: a chance; sway: ranks; drift: from one step; paper: theirs."),
@@ -75,23 +80,23 @@ def nstep_command(
 
     Example: anharmonic nstep model.onnx --data points.parquet --kind sway --out sway.parquet
     """
+    arguments = {**step.arguments(), **run.arguments(), "ball": ball}
+    own: Arguments = {"steps": steps, "kind": kind.value, "event": event.value}
+    shown = not as_json
+    if streams(points, source):
+        if observe:
+            raise SettingsError("--observe is for points in memory: try it on a file of fewer rows")
+        where = source_of(points, source)
+        own |= source_arguments(points, source, out)
+        stored = ah.nstep_robustness(
+            model.load_by_name(), where, progress=shown, **own, **arguments
+        )
+        finish_source(stored, out, as_json)
+        return
     claim(out)
-    region, loaded = points.region(), model.load()
-    arguments = {
-        **step.arguments(),
-        **run.arguments(),
-        "ball": ball,
-        "reference": points.reference_table(),
-    }
-    scores = ah.nstep_robustness(
-        loaded,
-        region,
-        steps=steps,
-        kind=kind.value,
-        event=event.value,
-        progress=not as_json,
-        **arguments,
-    )
+    region, loaded = sampled(points.region(), source, run.seed), model.load()
+    arguments["reference"] = points.reference_table()
+    scores = ah.nstep_robustness(loaded, region, progress=shown, **own, **arguments)
     if out is not None:
         scores.save(out)
     calibration = None
@@ -127,7 +132,7 @@ def _summary(scores: Scores, calibration: Calibration | None) -> dict[str, objec
 
 
 def _table(scores: Scores) -> Table:
-    from anharmonic.measures.search.result import StepSettings
+    from anharmonic.measures.search.step_rule import StepSettings
 
     settings = scores.settings.as_kind(StepSettings)
     table = Table(

@@ -16,7 +16,8 @@ Weights = Annotated[
 ]
 SPHERES_ALONE = (
     *("radius", "directions", "rotations", "scale", "bounds", "budget", "tolerance", "noise"),
-    *("resume", "keep", "sweeping", "threads", "processes"),
+    *("resume", "keep", "sweeping", "searching", "threads", "processes"),
+    *("stream", "key", "sample", "fresh", "engine", "address", "actors", "gpus"),
 )
 """Options of a sphere, or of a run so long that it is kept on the way."""
 

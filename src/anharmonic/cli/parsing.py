@@ -23,6 +23,7 @@ __all__ = [
     "given",
     "given_data",
     "load",
+    "load_by_name",
     "name_and_value",
     "named_model",
     "named_sources",
@@ -61,6 +62,14 @@ def load(source: str, output: str | None, trust: bool) -> Model:
     return as_model(source, output=wanted, trust=trust)
 
 
+def load_by_name(source: str, output: str | None, trust: bool) -> Model:
+    """The same, of which workers are sent the name alone: they may run in another folder."""
+    from anharmonic.models.named import NamedModel
+
+    name = str(Path(source).absolute()) if Path(source).exists() else source
+    return NamedModel(load(source, output, trust), name, number(output), trust)
+
+
 def check_one_model(argument: str | None, option: str | None) -> None:
     """Refuse two models where one is meant."""
     if argument and option:
@@ -85,7 +94,7 @@ def named_sources(models: Sequence[str]) -> dict[str, str]:
     return sources
 
 
-def given_data(path: Path | None) -> Path:
+def given_data(path: str | None) -> str:
     """The file of points, or a word that it is missing."""
     if path is None:
         raise typer.BadParameter("give the points with the model", param_hint="--data")
@@ -104,7 +113,10 @@ def column_of(table: Array, name: str) -> Array:
 
 
 def points_data(
-    path: Path, columns: str | None, drop: str | None, reference: Path | None = None
+    path: str | Path,
+    columns: str | None,
+    drop: str | None,
+    reference: str | Path | None = None,
 ) -> Array:
     """What is in a file, without columns that were not asked for.
 
@@ -119,7 +131,7 @@ def points_data(
     return chosen(table, columns, drop, path, elsewhere)
 
 
-def reference_data(path: Path | None, columns: str | None, drop: str | None) -> Array | None:
+def reference_data(path: str | Path | None, columns: str | None, drop: str | None) -> Array | None:
     """Reference data, with the same columns as the points."""
     if path is None:
         return None
@@ -133,7 +145,7 @@ def chosen(
     table: Array,
     columns: str | None,
     drop: str | None,
-    path: Path,
+    path: str | Path,
     elsewhere: Sequence[str] = (),
 ) -> Array:
     """A table without the columns that were not asked for; `elsewhere` are known to be dropped."""

@@ -64,7 +64,7 @@ def recorded_command(
     """
     _check(outputs, answers, reference, reference_answers)
     claim(out)
-    inputs, found = _read(given_data(rows.data), rows, outputs, answers)
+    inputs, found = _read(Path(given_data(rows.data)), rows, outputs, answers)
     known = None if reference is None else _read(reference, rows, outputs, reference_answers)
     columns = split(moving)
     missing = [name for name in columns or [] if name not in names_of(inputs)]

@@ -80,7 +80,10 @@ def replay_command(
             Path(model.source),
             ModelOptions(source=model.model, output=model.output, trust=model.trust),
         )
-    stream_file, quiet_file = given_data(data), watched.reference
+    stream_file, quiet_file = (
+        Path(given_data(None if data is None else str(data))),
+        watched.reference,
+    )
     dropped = ",".join([*(split(watched.dropped) or []), *([time] if time else [])]) or None
     stream, quiet = read_data(stream_file, tell), read_data(quiet_file, tell)
     # Either may lack the label, and the reference the time.

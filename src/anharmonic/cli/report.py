@@ -17,14 +17,18 @@ from anharmonic.cli.groups import (
     Where,
     grouped,
 )
+from anharmonic.cli.labels import Labels, labels_of, without_labels
 from anharmonic.cli.output_files import claim_page, folder_of
 from anharmonic.cli.over_data import measures_rows
-from anharmonic.cli.parsing import number
+from anharmonic.cli.parsing import number, sphere_arguments
 from anharmonic.cli.several import explain_worst
 from anharmonic.cli.show import command_line, tell
 from anharmonic.errors import SettingsError
 
 if TYPE_CHECKING:
+    from anharmonic._core.protocols import Model
+    from anharmonic.measures.search.result import Search
+    from anharmonic.regions import Region
     from anharmonic.scores import Scores
 
 __all__ = ["report_command"]
@@ -42,6 +46,11 @@ def report_command(
     sweeping: Annotated[
         bool, typer.Option("--sweep", help="Measure at several radii as well.")
     ] = False,
+    searching: Annotated[
+        bool,
+        typer.Option("--search", help="Search for flips as well: 500 queries per row at most."),
+    ] = False,
+    labels: Labels = None,
     reduction: Reduction = None,
     region: Annotated[
         Where,
@@ -56,6 +65,7 @@ def report_command(
     Example: anharmonic report forest=a.onnx linear=b.onnx --data points.parquet --out report.html
 
     Scores that were saved make a report without models: anharmonic report a.parquet b.parquet.
+    With --labels, a column of the data, the page has accuracy against gamma and the frontier.
     What is finished is kept on the way, and --resume goes on from it.
     With --ball data other rows take the place of a sphere; see anharmonic compare.
     """
@@ -63,8 +73,11 @@ def report_command(
     claim_page(out)
     saved = [source.endswith(".parquet") for source in models.models]
     if any(saved):
-        if not all(saved) or sweeping:
-            raise SettingsError("saved scores make a report by themselves: no models, no --sweep")
+        if not all(saved) or sweeping or searching or labels is not None:
+            raise SettingsError(
+                "saved scores make a report by themselves: no models, no --sweep, no --search and "
+                "no --labels"
+            )
         scores = _saved(models.models)
         moved = all(its.settings.moves for its in scores.values())
         where = None if points.data is None else points.region() if moved else points.rows()
@@ -72,6 +85,7 @@ def report_command(
         tell(f"{out} is written.")
         return
     # Data that were not named are missed before a model is loaded.
+    given, points = labels_of(points, labels), without_labels(points, labels)
     where = points.rows() if over_rows else points.region()
     loaded = models.load()
     shared = {
@@ -81,12 +95,15 @@ def report_command(
         "reference": points.reference_table(),
         "progress": True,
     }
+    # First, as models of numbers have no decisions to flip, and say so at once.
+    searches = _search_all(loaded, where, points, ball, run) if searching else None
     # One query per row is no run to keep on the way.
     with folder_of(None if over_rows else out, None, resume) as folder:
         inner = folder.within("sweep")
         compared = ah.compare(
             loaded,
             where,
+            labels=given,
             region=region.value,
             checkpoint=folder.path,
             resume=folder.resume,
@@ -103,11 +120,34 @@ def report_command(
             compared,
             points=where,
             sweep=swept,
+            search=searches,
             contributions=explain_worst(loaded, where, compared, shared["reference"]),
             title=title,
             command=command_line(),
         )
-    tell(f"{out} is written, {compared.queries:,} queries.")
+    searched = sum(int(search.queries.sum()) for search in (searches or {}).values())
+    tell(f"{out} is written, {compared.queries + searched:,} queries.")
+
+
+def _search_all(
+    models: dict[str, Model],
+    where: Region,
+    points: PointOptions,
+    ball: BallOptions,
+    run: RunOptions,
+) -> dict[str, Search]:
+    """A search for flips of every model, with steps of the usual length."""
+    return {
+        name: ah.adversarial_search(
+            model,
+            where,
+            **sphere_arguments(scale=ball.scale, bounds=ball.bounds),
+            **run.arguments(),
+            reference=points.reference_table(),
+            progress=True,
+        )
+        for name, model in models.items()
+    }
 
 
 def _saved(sources: list[str]) -> dict[str, Scores]:

@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 import anharmonic as ah
+from anharmonic._core.extras import needs
 from anharmonic.cli.groups import ModelOptions, WatchOptions, grouped
 from anharmonic.cli.output_files import claim
 from anharmonic.cli.parsing import column_of, named_model, points_data, split
@@ -63,7 +64,7 @@ def serve_command(
     from anharmonic._core.files import read_data
     from anharmonic.cli.address import require_free
 
-    service = service_package()
+    service = service_package(store)
     settings = service.Settings(
         host=host,
         port=port,
@@ -113,7 +114,7 @@ def export_command(
 
     Example: anharmonic export monitor.db events.parquet
     """
-    service = service_package()
+    service = service_package(store)
     claim(out)
     with closing(service.Store(store)) as storage:
         count = service.export(storage, out, split(columns) or (), monitor)
@@ -131,8 +132,10 @@ def _model_there(model: str) -> str | None:
     return f"{address.model}/versions/{version}" if "/versions/" in address.shown else address.model
 
 
-def service_package() -> ModuleType:
-    """The service, or a word on how to install it."""
+def service_package(store: str = "") -> ModuleType:
+    """The service, or a word on how to install it and what the store needs."""
+    if store.startswith("postgresql"):
+        needs("psycopg", "postgres")
     try:
         from anharmonic.serve import monitor as service
     except ImportError as problem:

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from anharmonic._core.columns import kinds_in_words, told, words_for
+from anharmonic._core.columns import kinds_in_words, named_rows, told, words_for
 from anharmonic._core.estimate import Estimate
 from anharmonic._core.printable import visible
 
@@ -59,6 +59,7 @@ def show_scores(scores: Scores, as_json: bool) -> None:
         return
     console = Console()
     console.print(_headline(scores))
+    console.print(printable(scores.reading), highlight=False, soft_wrap=True, style="dim")
     console.print(_worst(scores))
 
 
@@ -75,7 +76,7 @@ def _headline(scores: Scores) -> Table:
         table.add_row("noise alone would read", f"{scores.floor:.2g}")
         table.add_row("root mean square, noise removed", str(scores.rms))
     if scores.about.bounded and np.isfinite(scores.relative.value):
-        table.add_row("in units of the outputs' spread", str(scores.relative))
+        table.add_row("share of the outputs' spread", scores.relative.percent)
     table.add_row("points", f"{len(scores):,}")
     each = f"{scores.queries / len(scores):.1f} per point"
     table.add_row("queries", f"{scores.queries:,} ({each if scores.queries else 'recorded'})")
@@ -106,13 +107,14 @@ def _worst(scores: Scores) -> Table:
     low, high = scores.intervals()
     end, which = ("lower", "largest") if scores.fragile == "large" else ("upper", "smallest")
     table = Table(title=f"{which}, by the {end} end of their intervals")
+    names = named_rows(scores.index)
     others = getattr(scores, "others", None)
     said = {"output": scores.outputs} | ({} if others is None else {"other rows say": others})
     for name in ("row", scores.metric, "95% interval", *said):
         table.add_column(name, justify="right")
     for row in scores.worst(WORST).tolist():
         table.add_row(
-            str(row),
+            printable(str(row) if names is None else names[row]),
             str(Estimate(scores.values[row], scores.errors[row])),
             f"{low[row]:.4g} … {high[row]:.4g}",
             *(answer_cell(values[row]) for values in said.values()),

@@ -38,6 +38,7 @@ def support_command(
         model.load(),
         points.table(points.reference),
         row,
+        reference=points.reference_table(),
         weights=weights,
         steps=steps,
         moving=points.moves,
@@ -51,8 +52,11 @@ def support_command(
         table.add_column(heading, justify="right" if heading in ("row", "weight") else "left")
     for other in explained.supporters[:count]:
         verdict = "agrees" if other.agrees else "contradicts"
-        table.add_row(str(other.row), f"{other.weight:.1%}", printable(other.answer), verdict)
+        table.add_row(
+            printable(other.name), f"{other.weight:.1%}", printable(other.answer), verdict
+        )
     console = Console()
     console.print(table)
-    console.print(printable(explained.sentence), highlight=False, soft_wrap=True)
+    for sentence in (explained.sentence, explained.boundary_sentence):
+        console.print(printable(sentence), highlight=False, soft_wrap=True)
     console.print(f"{explained.queries:,} queries", style="dim")

@@ -20,13 +20,12 @@ from anharmonic.cli.groups import (
     RunOptions,
     grouped,
 )
+from anharmonic.cli.labels import Labels, labels_of, without_labels
 from anharmonic.cli.output_files import claim, finish
 from anharmonic.cli.over_data import Weights
-from anharmonic.cli.parsing import chosen, given_data, split
-from anharmonic.cli.show import answer_cell, plain, printable, tell
+from anharmonic.cli.show import answer_cell, plain, printable
 
 if TYPE_CHECKING:
-    from anharmonic._core.protocols import Array
     from anharmonic.scores import Scores
 
 __all__ = ["suspects_command"]
@@ -40,10 +39,7 @@ def suspects_command(
     model: ModelOptions,
     points: PointOptions,
     run: RunOptions,
-    labels: Annotated[
-        str | None,
-        typer.Option(help="The column with the labels, which is never a feature."),
-    ] = None,
+    labels: Labels = None,
     count: Annotated[int, typer.Option(min=1, help="How many rows to show.")] = 20,
     weights: Weights = "auto",
     out: Out = None,
@@ -57,14 +53,13 @@ def suspects_command(
     rows say its label, without them by how little they say the model's own answer.
     """
     claim(out)
-    rows, given = _rows(points, labels)
-    reference = points.reference_table() if labels is None else _reference(points, labels)
+    given, points = labels_of(points, labels), without_labels(points, labels)
     scores = ah.suspects(
         model.load(),
-        rows,
+        points.table(points.reference),
         given,
         weights=weights,
-        reference=reference,
+        reference=points.reference_table(),
         moving=points.moves,
         **run.arguments(),
         progress=not as_json,
@@ -78,40 +73,6 @@ def suspects_command(
     console.print(_table(scores, count))
     about = f"{len(scores):,} rows, {scores.queries:,} queries{remark(scores.settings)}"
     console.print(printable(about), highlight=False, soft_wrap=True, style="dim")
-
-
-def _rows(points: PointOptions, labels: str | None) -> tuple[Array, Array | None]:
-    """The rows, and their labels as one column of the same file."""
-    if labels is None:
-        return points.table(points.reference), None
-    from anharmonic._core.files import read_data
-
-    path = given_data(points.data)
-    table = read_data(path, tell)
-    import narwhals.stable.v1 as nw
-
-    one = nw.from_native(chosen(table, labels, None, path), eager_only=True)
-    column = one[labels].to_numpy()
-    return chosen(table, points.columns, _without(points, labels), path, _dropped(points)), column
-
-
-def _reference(points: PointOptions, labels: str) -> Array | None:
-    if points.reference is None:
-        return None
-    from anharmonic._core.files import read_data
-
-    table = read_data(points.reference, tell)
-    drop, elsewhere = _without(points, labels), [labels, *_dropped(points)]
-    return chosen(table, points.columns, drop, points.reference, elsewhere)
-
-
-def _without(points: PointOptions, labels: str) -> str:
-    """What is left out of the features: what was named, and the labels."""
-    return ",".join([*_dropped(points), labels])
-
-
-def _dropped(points: PointOptions) -> list[str]:
-    return split(points.drop) or []
 
 
 def _listed(scores: Scores, row: int) -> dict[str, object]:

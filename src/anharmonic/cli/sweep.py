@@ -11,7 +11,6 @@ from rich.table import Table
 
 import anharmonic as ah
 from anharmonic._core.columns import remark
-from anharmonic._core.estimate import Estimate
 from anharmonic.cli.groups import (
     DirectionOptions,
     FolderOptions,
@@ -68,7 +67,7 @@ def sweep_command(
 
 def _show(swept: Sweep, as_json: bool) -> None:
     if as_json:
-        print(json.dumps(plain(_summary(swept))))
+        print(json.dumps(plain(swept.summary())))
         return
     radius, why = swept.recommended
     console = Console(highlight=False)
@@ -79,9 +78,9 @@ def _show(swept: Sweep, as_json: bool) -> None:
         soft_wrap=True,
         style="dim",
     )
-    console.print(f"Recommended radius: {radius:.4g}, {printable(why)}.")
-    if len(swept.names) > 1 and not swept.steady:
-        console.print("Models really change places between radii: say which radius you ranked at.")
+    console.print(f"Recommended radius: {radius:.4g}, {printable(why)}.", soft_wrap=True)
+    for sentence in swept.reading:
+        console.print(printable(sentence), soft_wrap=True)
 
 
 def _table(swept: Sweep) -> Table:
@@ -89,29 +88,6 @@ def _table(swept: Sweep) -> Table:
     table.add_column(f"radius, {swept.unit}", justify="right")
     for name in swept.names:
         table.add_column(printable(name), justify="right")
-    for radius, compared in zip(swept.radii, swept.comparisons, strict=True):
-        cells = [
-            str(Estimate(compared.scores[name].mean, compared.scores[name].error))
-            for name in swept.names
-        ]
-        table.add_row(f"{radius:.4g}", *cells)
+    for radius, means in swept.rows():
+        table.add_row(radius, *(printable(mean) for mean in means))
     return table
-
-
-def _summary(swept: Sweep) -> dict[str, object]:
-    means = {name: swept.means(name) for name in swept.names}
-    radius, why = swept.recommended
-    settings = next(iter(swept.comparisons[0].scores.values())).settings
-    return {
-        "columns": settings.columns,
-        "still": settings.still,
-        "radii": list(swept.radii),
-        "models": {
-            name: {"mean": values.tolist(), "error": errors.tolist()}
-            for name, (values, errors) in means.items()
-        },
-        "recommended": {"radius": radius, "why": why},
-        "unit": swept.unit,
-        "steady": swept.steady,
-        "queries": swept.queries,
-    }

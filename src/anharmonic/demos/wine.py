@@ -7,14 +7,18 @@ shown and not tuned to.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from anharmonic._core.estimate import Estimate
 from anharmonic._core.protocols import Floats, Integers
 from anharmonic.errors import MissingExtra
+from anharmonic.measures.compare import Comparison, LabelledScore
+from anharmonic.measures.compare.labelled import score_labels
 from anharmonic.measures.gamma.measure import gamma
-from anharmonic.regions import grid
+from anharmonic.regions import as_region, grid
 from anharmonic.scores import Scores
 
 if TYPE_CHECKING:
@@ -29,12 +33,14 @@ __all__ = [
     "fitted",
     "wine",
     "wine_models",
+    "wine_page",
     "wine_split",
 ]
 
 FEATURES = ("flavanoids", "od280/od315_of_diluted_wines")
 BOX = [(0.0, 5.0), (1.0, 4.0)]
 RADIUS = 0.05
+STEPS = 60
 PAPER = {
     "GBDT-1": Estimate(0.014, 0.002),
     "GBDT-2": Estimate(0.051, 0.002),
@@ -44,13 +50,17 @@ PAPER = {
 
 
 class Wine(NamedTuple):
-    """One row of the tables: a model, its accuracies and its gamma."""
+    """One row of the tables: a model, its accuracies and its gamma.
+
+    `labelled` is the accuracy at the bottles that were held out, with its interval.
+    """
 
     name: str
     train: float
     test: float
     scores: Scores
     paper: Estimate
+    labelled: LabelledScore
 
 
 def wine_split(seed: int = 0) -> tuple[Floats, Floats, Integers, Integers]:
@@ -100,7 +110,7 @@ def fitted(estimator: ClassifierMixin, points: Floats, labels: Integers) -> Clas
         return estimator.fit(points, labels)
 
 
-def wine(seed: int = 0, steps: int = 60, rotations: int = 4) -> Iterator[Wine]:
+def wine(seed: int = 0, steps: int = STEPS, rotations: int = 4) -> Iterator[Wine]:
     """Train the four models and measure each on a grid of steps × steps cells.
 
     Parameters
@@ -129,4 +139,27 @@ def wine(seed: int = 0, steps: int = 60, rotations: int = 4) -> Iterator[Wine]:
             float(estimator.score(test, test_labels)),
             scores,
             PAPER[name],
+            score_labels(estimator, as_region(test), test_labels),
         )
+
+
+def wine_page(path: str | os.PathLike[str], rows: Sequence[Wine], command: str | None) -> Path:
+    """Write a page that tells the models apart, and return where it is.
+
+    Parameters
+    ----------
+    path
+        Where it goes.
+    rows
+        From `wine`.
+    command
+        The line that made it, to be shown.
+    """
+    from anharmonic.report import write
+
+    found = Comparison(
+        {row.name: row.scores for row in rows}, labelled={row.name: row.labelled for row in rows}
+    )
+    steps = found.settings.cells[0] if found.settings.cells else STEPS
+    title = "Four models of the same wines"
+    return write(path, found, points=grid(BOX, steps, FEATURES), title=title, command=command)

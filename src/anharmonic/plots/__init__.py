@@ -15,6 +15,8 @@ from anharmonic.plots.components import projection
 from anharmonic.plots.curves import distribution, radius_curve
 from anharmonic.plots.explained import explanation
 from anharmonic.plots.files import save
+from anharmonic.plots.flips import flip_curve
+from anharmonic.plots.frontier import frontier
 from anharmonic.plots.gammamaps import gamma_map
 from anharmonic.plots.maps import decision_regions
 from anharmonic.plots.moved import moved_columns
@@ -29,7 +31,9 @@ __all__ = [
     "distribution",
     "evidence_curve",
     "explanation",
+    "flip_curve",
     "fragile_points",
+    "frontier",
     "gamma_map",
     "moved_columns",
     "node_distribution",

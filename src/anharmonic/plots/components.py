@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -15,15 +15,15 @@ from anharmonic.errors import SettingsError
 from anharmonic.measures.baselines import fragility
 from anharmonic.plots.maps import colour_top, colours
 from anharmonic.plots.named import Several, measured_region, named
-from anharmonic.plots.style import blank, finished, graph_objects, short
-from anharmonic.regions import Region
+from anharmonic.plots.style import BARS, MARK, blank, finished, graph_objects, short, text
+from anharmonic.regions import Region, as_region
 from anharmonic.scores import Scores
 
 if TYPE_CHECKING:
     from plotly.basedatatypes import BaseTraceType as Trace
     from plotly.graph_objects import Figure
 
-__all__ = ["FEWEST", "projection"]
+__all__ = ["FEWEST", "projection", "share_on_map"]
 
 FEWEST = 3
 """Points below which two components say nothing."""
@@ -78,7 +78,7 @@ def projection(
         worst = measured.worst(RINGED)
         shown = np.union1d(picked, worst)
         coordinates, titles = _coordinates(region, shown, picked)
-        for trace in _dots(measured, shown, worst, coordinates):
+        for trace in _dots(measured, shown, worst, coordinates, region.row_names):
             figure.add_trace(trace, row=1, col=column)
         figure.update_xaxes(title={"text": short(titles[0], 40)}, row=1, col=column)
     figure.update_yaxes(title={"text": short(titles[1], 40)}, col=1)
@@ -90,7 +90,8 @@ def projection(
     count = f"{len(region):,} points"
     if len(picked) < len(region):
         count = f"{len(picked):,} of {count} picked at random and the worst"
-    caption = f"{count}, darker where {metric} is larger. The {len(worst)} worst are ringed."
+    strong = f"in a stronger colour where {metric} is larger"
+    caption = f"{count}, {strong}. The {len(worst)} worst are ringed."
     return finished(figure, f"Where {metric} is {fragile}", caption, height=440, headed=True)
 
 
@@ -117,45 +118,87 @@ def _coordinates(
         )
     if region.dimension == 2:
         return values, (region.columns[0], region.columns[1])
-    sample = to_numpy64(region.values[picked.tolist()])
+    axes = _main_axes(to_numpy64(region.values[picked.tolist()]))
+    titles = tuple(
+        f"{order} component ({part:.0%} of the spread)"
+        for order, part in zip(("first", "second"), axes.shares, strict=True)
+    )
+    return ((values - axes.centre) / axes.spread) @ axes.main.T, (titles[0], titles[1])
+
+
+class _Axes(NamedTuple):
+    """The two main axes (2, features) of standardised features, and how much they hold."""
+
+    centre: Floats
+    spread: Floats
+    main: Floats
+    shares: Floats
+
+
+def _main_axes(sample: Floats) -> _Axes:
+    """Principal components of points (points, features)."""
     centre, spread = sample.mean(axis=0), sample.std(axis=0)
     # A feature that does not vary is 0 after centring, whatever it is divided by.
     spread = np.where(spread > 0, spread, 1.0)
     # Principal components: right singular vectors (features, features) of the standardised
     # sample; squared singular values are proportional to the variances along them.
     _, sizes, axes = np.linalg.svd((sample - centre) / spread, full_matrices=False)
-    share = sizes**2 / max(float(np.sum(sizes**2)), 1e-300)
+    shares = sizes**2 / max(float(np.sum(sizes**2)), 1e-300)
     # The sign of a component is arbitrary: let its largest coefficient be positive.
     main = axes[:2] * np.sign(axes[:2][np.arange(2), np.abs(axes[:2]).argmax(axis=1)])[:, None]
-    titles = tuple(
-        f"{order} component ({part:.0%} of the spread)"
-        for order, part in zip(("first", "second"), share[:2], strict=True)
-    )
-    return ((values - centre) / spread) @ main.T, (titles[0], titles[1])
+    return _Axes(centre, spread, main, shares[:2])
 
 
-def _dots(scores: Scores, shown: Integers, worst: Integers, coordinates: Floats) -> list[Trace]:
+def share_on_map(points: object, seed: int = 0) -> float:
+    """How much of the points' spread a map of them shows: all of two features, else of two axes.
+
+    Parameters
+    ----------
+    points
+        Those of a `projection`.
+    seed
+        Of the sample that the axes are taken from, as there.
+    """
+    region = as_region(points)
+    if region.dimension <= 2 or len(region) < FEWEST:
+        return 1.0
+    picked = _sample(len(region), DRAWN, seed)
+    return float(_main_axes(to_numpy64(region.values[picked.tolist()])).shares.sum())
+
+
+def _dots(
+    scores: Scores,
+    shown: Integers,
+    worst: Integers,
+    coordinates: Floats,
+    names: Sequence[str] | None,
+) -> list[Trace]:
     """All points, the most fragile on top, and the worst once more with a ring around them."""
     order = np.argsort(np.nan_to_num(fragility(scores)[shown]), kind="stable")
     rows, coordinates = shown[order], coordinates[order]
     ringed = np.isin(rows, worst)
     # Two traces: a size or a line for each point would take a browser twice as long.
-    thin, thick = {"width": 0.8, "color": "#7B8794"}, {"width": 2, "color": "#0072B2"}
+    thin, thick = {"width": 0.8, "color": MARK}, {"width": 2, "color": BARS[0]}
     return [
-        _markers(scores, rows[~ringed], coordinates[~ringed], 6, thin),
-        _markers(scores, rows[ringed], coordinates[ringed], 10, thick),
+        _markers(scores, rows[~ringed], coordinates[~ringed], 6, thin, names),
+        _markers(scores, rows[ringed], coordinates[ringed], 10, thick, names),
     ]
 
 
 def _markers(
-    scores: Scores, rows: Integers, coordinates: Floats, size: int, line: Mapping[str, object]
+    scores: Scores,
+    rows: Integers,
+    coordinates: Floats,
+    size: int,
+    line: Mapping[str, object],
+    names: Sequence[str] | None,
 ) -> Trace:
     return graph_objects().Scatter(
         x=coordinates[:, 0].astype(np.float32),
         y=coordinates[:, 1].astype(np.float32),
         mode="markers",
         showlegend=False,
-        customdata=rows,
+        customdata=rows if names is None else [text(names[row]) for row in rows.tolist()],
         marker={
             "opacity": 1,
             "color": scores.values[rows].astype(np.float32),

@@ -12,6 +12,7 @@ from anharmonic.measures.compare import Comparison, Sweep
 from anharmonic.plots.named import Several, named
 from anharmonic.plots.style import (
     LEGEND_BELOW,
+    QUIET,
     blank,
     finished,
     graph_objects,
@@ -22,7 +23,7 @@ from anharmonic.plots.style import (
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-__all__ = ["decades", "distribution", "radius_curve", "shares_up_to"]
+__all__ = ["WIDE", "decades", "distribution", "radius_curve", "shares_up_to"]
 
 LEVELS = np.linspace(0.0, 1.0, 201)
 WIDE = 30.0
@@ -57,7 +58,7 @@ def radius_curve(sweep: Sweep) -> Figure:
             )
         )
     radius, why = sweep.recommended
-    figure.add_vline(radius, line={"color": "#616E7C", "dash": "dash", "width": 1})
+    figure.add_vline(radius, line={"color": QUIET, "dash": "dash", "width": 1})
     figure.add_annotation(
         # On a logarithmic axis an annotation stands at the exponent, a line at the value.
         x=float(np.log10(radius)),
@@ -66,7 +67,7 @@ def radius_curve(sweep: Sweep) -> Figure:
         yanchor="bottom",
         text=f"recommended: {radius:.3g}",
         showarrow=False,
-        font={"size": 12, "color": "#616E7C"},
+        font={"size": 12, "color": QUIET},
         xanchor=_anchor(radius, sweep.radii),
     )
     figure.update_xaxes(

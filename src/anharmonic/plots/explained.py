@@ -11,14 +11,14 @@ from anharmonic.errors import SettingsError
 from anharmonic.measures.explain import REMAINDER, Explanation
 from anharmonic.plots.images import is_image, marks, picture, pixels
 from anharmonic.plots.points import contributions
-from anharmonic.plots.style import BARS, blank, finished, graph_objects
+from anharmonic.plots.style import BARS, PAPER, blank, finished, graph_objects
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 __all__ = ["explanation"]
 
-DIVERGING = ((0.0, BARS[1]), (0.5, "#FFFFFF"), (1.0, BARS[0]))
+DIVERGING = ((0.0, BARS[1]), (0.5, PAPER), (1.0, BARS[0]))
 
 
 def explanation(found: Explanation, most: int = 12) -> Figure:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from anharmonic._core.protocols import Floats
 from anharmonic.errors import SettingsError
 from anharmonic.measures.stability import GammaMap
-from anharmonic.plots.style import BARS, LEGEND_BELOW, REST, blank, finished, graph_objects
+from anharmonic.plots.style import BARS, INK, LEGEND_BELOW, REST, blank, finished, graph_objects
 from anharmonic.scores import Scores
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ __all__ = ["gamma_map"]
 
 CELLS = 60
 """Cells of the density along either axis."""
-INK = "#1F2933"
 Mask = NDArray[np.bool_]
 
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from anharmonic._core.columns import named_rows
 from anharmonic._core.protocols import Floats, Integers, Kind
 from anharmonic._core.settings import Settings
 from anharmonic.errors import SettingsError
@@ -16,7 +17,7 @@ from anharmonic.scores import Scores
 
 __all__ = [
     *("Decisions", "Several", "decisions", "measured_region", "named", "others_text"),
-    "output_text",
+    *("output_text", "row_names"),
 ]
 
 Several = Scores | Mapping[str, Scores] | Comparison
@@ -41,6 +42,13 @@ def measured_region(points: object, scores: Scores) -> Region:
     region = as_region(points)
     columns = scores.settings.columns
     return region.along(columns) if columns and set(columns) <= set(region.numeric) else region
+
+
+def row_names(scores: Scores, region: Region | None) -> tuple[str, ...] | None:
+    """What the user calls the rows: by the frame's index, or a column of ids; None if neither."""
+    if region is not None and len(region) == len(scores):
+        return region.row_names
+    return named_rows(scores.index)
 
 
 class Decisions(NamedTuple):

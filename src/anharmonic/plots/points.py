@@ -11,8 +11,20 @@ from anharmonic._core.columns import titled
 from anharmonic._core.estimate import Estimate
 from anharmonic._core.protocols import Floats
 from anharmonic.measures.explain import REMAINDER, Contributions
-from anharmonic.plots.named import measured_region, others_text, output_text
-from anharmonic.plots.style import BARS, REST, blank, finished, graph_objects, short, text
+from anharmonic.plots.named import measured_region, others_text, output_text, row_names
+from anharmonic.plots.style import (
+    BARS,
+    HEAD,
+    PALE,
+    PAPER,
+    REST,
+    STRONG,
+    blank,
+    finished,
+    graph_objects,
+    short,
+    text,
+)
 from anharmonic.regions import Region
 from anharmonic.scores import Scores
 
@@ -52,7 +64,8 @@ class Share(NamedTuple):
 class WorstPoint(NamedTuple):
     """All that is said of a point in a table; `shares` is None where nobody asked for them.
 
-    `others` is what other rows say and `label` what was given, of measures that know.
+    `others` is what other rows say and `label` what was given, of measures that know; `name` is
+    what the user calls the row, or its number.
     """
 
     row: int
@@ -63,6 +76,7 @@ class WorstPoint(NamedTuple):
     values: list[tuple[str, str]]
     others: str = ""
     label: str = ""
+    name: str = ""
 
 
 def shares(
@@ -98,6 +112,7 @@ def worst(
     low, high = scores.intervals()
     if scores.about.unit == "a chance":
         high = np.minimum(high, 1.0)
+    names = row_names(scores, region)
     return [
         WorstPoint(
             row,
@@ -108,6 +123,7 @@ def worst(
             [] if region is None else features_at(region, row, names=_compared(scores)),
             others_text(scores, row),
             _label(scores, row),
+            str(row) if names is None else names[row],
         )
         for row in scores.worst(count).tolist()
         # Without turns to compare there is no interval, and it is NaN.
@@ -189,7 +205,7 @@ def worst_points(
     """
     rows = worst(scores, points, contributions, count)
     columns = {
-        "row": [str(point.row) for point in rows],
+        "row": [text(point.name) for point in rows],
         text(scores.metric): [str(point.gamma) for point in rows],
         "95% interval": ["{:.3g} … {:.3g}".format(*point.interval) for point in rows],
         "answer": [text(point.output) for point in rows],
@@ -223,15 +239,15 @@ def table_of(columns: dict[str, list[str]], wide: dict[str, float]) -> Trace:
         header={
             "values": [f"<b>{name}</b>" for name in columns],
             "align": "left",
-            "fill": {"color": "#F0F4F8"},
+            "fill": {"color": HEAD},
             "height": 30,
         },
         cells={
             "values": list(columns.values()),
             "align": "left",
             "height": 26,
-            "fill": {"color": "white"},
-            "line": {"color": "#E4E7EB"},
+            "fill": {"color": PAPER},
+            "line": {"color": PALE},
         },
         columnwidth=[wide.get(name, 1.2) for name in columns],
     )
@@ -270,12 +286,12 @@ def contributions(found: Contributions, row: int | None = None, most: int = 12) 
         range=[min(ends) - margin, max(ends) + margin] if margin else None,
         title={"text": "share of the deviation"},
         zeroline=True,
-        zerolinecolor="#52606D",
+        zerolinecolor=STRONG,
     )
     figure.update_yaxes(
         ticks="",
         showline=False,
-        gridcolor="white",
+        gridcolor=PAPER,
         # Positions rather than names: two long names may be shortened to the same text.
         tickvals=list(range(len(listed))),
         ticktext=[short(titled(part.name), 28 if not part.rest else 48) for part in listed],

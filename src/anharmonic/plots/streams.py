@@ -17,6 +17,7 @@ from anharmonic.plots.style import (
     graph_objects,
     model_styles,
     text,
+    with_alpha,
 )
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def score_curve(replay: Replay, watched: str | None = None, count: int | None = 
     # The band: two lines that are not drawn, and the area between them.
     edge = {"x": middle, "mode": "lines", "line": {"width": 0}, "hoverinfo": "skip"}
     figure.add_trace(go.Scatter(**edge, y=windows.low, showlegend=False))
-    band = {"fill": "tonexty", "fillcolor": "rgba(154,165,177,0.28)"}
+    band = {"fill": "tonexty", "fillcolor": with_alpha(REST, 0.28)}
     figure.add_trace(go.Scatter(**edge, **band, y=windows.high, name="as in the reference"))
     figure.add_trace(
         go.Scatter(

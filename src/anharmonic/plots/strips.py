@@ -12,6 +12,7 @@ from anharmonic.measures.search.result import Search
 from anharmonic.plots.images import is_image, marks, picture
 from anharmonic.plots.style import (
     LEGEND_BELOW,
+    STRONG,
     blank,
     finished,
     graph_objects,
@@ -128,7 +129,7 @@ def _margins(search: Search, rows: list[int]) -> Figure:
                 hovertemplate="step %{x}: margin %{y:.4g}<extra></extra>",
             )
         )
-    figure.add_hline(y=0, line={"color": "#52606D", "dash": "dot"})
+    figure.add_hline(y=0, line={"color": STRONG, "dash": "dot"})
     figure.update_xaxes(title={"text": "step"}, rangemode="tozero")
     figure.update_yaxes(title={"text": "margin of the first class"})
     figure.update_layout(legend=LEGEND_BELOW, showlegend=True)

@@ -18,8 +18,16 @@ __all__ = [
     "BARS",
     "CLASSES",
     "GAMMA",
+    "HEAD",
+    "INK",
     "LEGEND_BELOW",
+    "MARK",
+    "PAGE_COLOURS",
+    "PALE",
+    "PAPER",
+    "QUIET",
     "REST",
+    "STRONG",
     "blank",
     "caption_of",
     "finished",
@@ -28,9 +36,10 @@ __all__ = [
     "short",
     "text",
     "untitled",
+    "with_alpha",
 ]
 
-MODELS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#4D4D4D")
+MODELS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7A7A7A")
 """Okabe and Ito's colours, without the yellow that white paper swallows."""
 DASHES = ("solid", "dash", "dot", "dashdot")
 CLASSES = ("#77AADD", "#EEDD88", "#EE8866", "#44BB99", "#FFAABB", "#99DDFF", "#BBCC33", "#DDDDDD")
@@ -60,7 +69,21 @@ LEGEND_BELOW: dict[str, object] = {
 }
 
 FONT = "system-ui, -apple-system, 'Segoe UI', 'Helvetica Neue', Arial, 'DejaVu Sans', sans-serif"
-INK, PALE = "#1F2933", "#E4E7EB"
+INK, QUIET, STRONG, PALE = "#1F2933", "#616E7C", "#52606D", "#E4E7EB"
+PAPER, HEAD, MARK = "#FFFFFF", "#F0F4F8", "#7B8794"
+PAGE_COLOURS = {
+    "ink": INK,
+    "quiet": QUIET,
+    "strong": STRONG,
+    "line": PALE,
+    "paper": PAPER,
+    "head": HEAD,
+    "mark": MARK,
+    "rest": REST,
+    **{f"gamma-{place}": colour for place, (_, colour) in enumerate(GAMMA)},
+}
+"""What each of these is called among a page's colours: a page puts its own in their place, so that
+pictures are dark where it is. Colours of models and classes stay."""
 WRAPPED = 92
 """Characters of a caption in a line."""
 
@@ -97,15 +120,25 @@ def model_styles(names: Iterable[str]) -> dict[str, dict[str, str]]:
     }
 
 
+def with_alpha(colour: str, opacity: float) -> str:
+    """A colour that lets others through.
+
+    >>> with_alpha("#0072B2", 0.15)
+    'rgba(0, 114, 178, 0.15)'
+    """
+    red, green, blue = (int(colour[place : place + 2], 16) for place in (1, 3, 5))
+    return f"rgba({red}, {green}, {blue}, {opacity:g})"
+
+
 def blank(traces: list[Trace] | None = None) -> Figure:
     """A figure with our paper, ink and grid."""
     go = graph_objects()
     axis = {
         "gridcolor": PALE,
-        "linecolor": "#9AA5B1",
+        "linecolor": REST,
         "showline": True,
         "ticks": "outside",
-        "tickcolor": "#9AA5B1",
+        "tickcolor": REST,
         "zeroline": False,
         "automargin": True,
         "title": {"standoff": 12},
@@ -113,8 +146,8 @@ def blank(traces: list[Trace] | None = None) -> Figure:
     template = {
         "layout": {
             "font": {"family": FONT, "size": 13, "color": INK},
-            "paper_bgcolor": "white",
-            "plot_bgcolor": "white",
+            "paper_bgcolor": PAPER,
+            "plot_bgcolor": PAPER,
             "colorway": MODELS,
             "xaxis": axis,
             "yaxis": axis,
@@ -146,7 +179,7 @@ def finished(
             "font": {"size": 17},
             "subtitle": {
                 "text": "<br>".join(text(line) for line in lines),
-                "font": {"size": 12, "color": "#616E7C"},
+                "font": {"size": 12, "color": QUIET},
             },
         },
         margin={"l": 64, "r": 20, "t": 64 + header + 17 * len(lines), "b": 54},

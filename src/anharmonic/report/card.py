@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, cast
 from anharmonic._core.estimate import Estimate
 from anharmonic._core.files import write_text_whole
 from anharmonic._core.settings import DRAWN
+from anharmonic.auditing.result import Audit
 from anharmonic.errors import InputError, MissingExtra
 from anharmonic.measures.over_data.metric import DataSettings
 from anharmonic.measures.over_data.suspicion import SUSPICION
@@ -28,12 +29,12 @@ from anharmonic.scores import Scores
 if TYPE_CHECKING:
     from huggingface_hub import ModelCard
 
-__all__ = ["add_to_card"]
+__all__ = ["add_audit_to_card", "add_to_card"]
 
 TOOL = "anharmonic"
 START = f"<!-- {TOOL}: start. What stands between these marks is replaced by the next run. -->"
 END = f"<!-- {TOOL}: end -->"
-SECTION = re.compile(rf"<!-- {TOOL}: start.*?-->.*?<!-- {TOOL}: end -->", re.S)
+AUDITED = (START.replace(f"{TOOL}:", f"{TOOL} audit:"), f"<!-- {TOOL} audit: end -->")
 KEPT = (
     *("kind", "reduction", "radius", *DRAWN, "weights_options", "referenced", "reference_rows"),
     "fingerprint",
@@ -90,13 +91,64 @@ def add_to_card(
     first = next(iter(scores.values()))
     named = (str(entry["name"]) for entry in entries if "name" in entry)
     name = model or next(named, None) or first.settings.model or "model"
-    changed = _with_section(text or f"# {html.escape(name, quote=False)}\n", scores)
+    titled = text or f"# {html.escape(name, quote=False)}\n"
+    changed = _with_section(titled, _section(scores), (START, END))
     changed = with_key(changed, "model-index", _index(entries, name, task, scores))
     if isinstance(card, str | os.PathLike):
         write_text_whole(out or card, changed)
     else:
         card.content = changed
     return changed
+
+
+def add_audit_to_card(
+    card: str | os.PathLike[str],
+    audit: Audit,
+    *,
+    out: str | os.PathLike[str] | None = None,
+) -> str:
+    """Put an audit's findings into a model card as a section and return the card's new text.
+
+    What an earlier audit put in is replaced; everything else is kept.
+
+    Parameters
+    ----------
+    card
+        The path of a card, which is rewritten, and made where there is none.
+    audit
+        From `audit`.
+    out
+        Where the card is written, if not to its own path.
+    """
+    text = _read(Path(card))
+    name = html.escape(audit.model, quote=False)
+    changed = _with_section(text or f"# {name}\n", _audited(audit), AUDITED)
+    write_text_whole(out or card, changed)
+    return changed
+
+
+def _audited(audit: Audit) -> list[str]:
+    """What an audit says, for a reader of the card."""
+    rows = [
+        f"| {finding.severity} | {_cell(finding.name)} | {_cell(finding.what)} "
+        f"{_cell(finding.comparison)} | {_cell(finding.next_step)} |"
+        for finding in audit.findings
+    ]
+    table = ["| severity | finding | what | next |", "|---|---|---|---|", *rows, ""] if rows else []
+    done = [result.title for result in audit.checks if not result.skipped]
+    return [
+        "## Audit",
+        "",
+        _cell(audit.headline),
+        "",
+        *table,
+        *textwrap.wrap(f"Checked: {', '.join(done)}. {audit.promise}", 90),
+        f"{audit.queries:,} queries.",
+    ]
+
+
+def _cell(text: str) -> str:
+    return html.escape(" ".join(text.split()), quote=False).replace("|", "\\|")
 
 
 def _read(path: Path) -> str:
@@ -179,13 +231,16 @@ def _results(name: str, task: str, scores: Mapping[str, Scores]) -> list[object]
     return results
 
 
-def _with_section(text: str, scores: Mapping[str, Scores]) -> str:
-    """The text with its section replaced, or put at the end."""
+def _with_section(text: str, lines: Iterable[str], marks: tuple[str, str]) -> str:
+    """The text with the section between two marks replaced, or put at the end."""
     ending = "\r\n" if "\r\n" in text else "\n"
-    section = "\n".join((START, *_section(scores), END)).replace("\n", ending)
-    if SECTION.search(text):
-        return SECTION.sub(lambda _: section, text, count=1)
-    if START in text or END in text:
+    section = "\n".join((marks[0], *lines, marks[1])).replace("\n", ending)
+    # What follows the first words of a mark may be another version's.
+    begun = re.escape(marks[0].partition(" start")[0]) + " start"
+    earlier = re.compile(rf"{begun}.*?-->.*?{re.escape(marks[1])}", re.S)
+    if earlier.search(text):
+        return earlier.sub(lambda _: section, text, count=1)
+    if marks[0] in text or marks[1] in text:
         raise InputError("the card has one of our two marks and not the other: remove it")
     # A blank line before the section, which most texts do not end with.
     gap = "" if text.endswith(("\n\n", "\r\n\r\n")) else ending * (1 if text.endswith("\n") else 2)
@@ -260,7 +315,7 @@ def _words(scores: Scores) -> tuple[str, ...]:
 def _row(dataset: str, scores: Scores) -> tuple[str, ...]:
     settings = scores.settings
     return (
-        html.escape(" ".join(dataset.split()), quote=False).replace("|", "\\|"),
+        _cell(dataset),
         str(Estimate(scores.mean, scores.error)),
         f"{scores.floor:.2g}",
         f"{len(scores):,}",

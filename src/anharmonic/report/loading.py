@@ -10,6 +10,7 @@ from anharmonic._core import tables
 from anharmonic.errors import InputError
 from anharmonic.measures.search.result import Search
 from anharmonic.measures.spectral.result import SpadeScores
+from anharmonic.measures.streaming import StoredScores
 from anharmonic.scores import Scores
 
 __all__ = ["load"]
@@ -21,13 +22,14 @@ LOADERS: dict[str, Callable[[Path], Scores | SpadeScores | Search]] = {
 }
 
 
-def load(path: str | os.PathLike[str]) -> Scores | SpadeScores | Search:
-    """Open a file that `save` or `--out` wrote, whatever kind of result it holds.
+def load(path: str | os.PathLike[str]) -> Scores | SpadeScores | Search | StoredScores:
+    """Open a file or a folder that `save` or `--out` wrote, whatever kind of result it holds.
 
     Parameters
     ----------
     path
-        A Parquet file of `Scores`, `SpadeScores` or `Search`, of this version or 0.1.0.
+        A Parquet file of `Scores`, `SpadeScores` or `Search`, of this version or 0.1.0; or the
+        folder of a source's `StoredScores`.
 
     Examples
     --------
@@ -38,6 +40,8 @@ def load(path: str | os.PathLike[str]) -> Scores | SpadeScores | Search:
     >>> repr(again) == repr(scores)
     True
     """
+    if Path(path).is_dir():
+        return StoredScores.load(path)
     if not Path(path).is_file():
         raise InputError(f"there is no file {path}: give one written by save or --out")
     kind = tables.held_by(path)

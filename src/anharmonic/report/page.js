@@ -23,11 +23,25 @@ const bytesOf = (base64) => {
     displayModeBar: touch ? false : "hover",
     modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"],
   };
-  const figures = JSON.parse(document.getElementById("figures").textContent);
-  const draw = ([place, figure]) => {
+  const source = document.getElementById("figures");
+  const figures = JSON.parse(source.textContent);
+  const names = Object.entries(JSON.parse(source.dataset.colours));
+  // Pictures are drawn in the colours of light paper; the page's own take their place.
+  const own = () => {
+    const style = getComputedStyle(document.documentElement);
+    return Object.fromEntries(names.map(([light, name]) => [light, style.getPropertyValue(`--${name}`).trim()]));
+  };
+  const coloured = (part, colours) => {
+    if (typeof part === "string") return colours[part.toLowerCase()] ?? part;
+    if (Array.isArray(part)) return part.map((each) => coloured(each, colours));
+    if (part === null || typeof part !== "object") return part;
+    return Object.fromEntries(Object.entries(part).map(([name, each]) => [name, coloured(each, colours)]));
+  };
+  const draw = ([place, figure], colours = own()) => {
     // A finger that scrolls the page must not zoom the picture under it.
     if (touch) figure.layout.dragmode = false;
-    return Plotly.newPlot(place, figure.data, figure.layout, config);
+    const { data, layout } = coloured(figure, colours);
+    return Plotly.react(place, data, layout, config);
   };
   const seen = ([place]) =>
     document.getElementById(place).getBoundingClientRect().top < innerHeight;
@@ -44,13 +58,19 @@ const bytesOf = (base64) => {
   // Paper is narrower than most screens, and pictures do not follow by themselves.
   const panels = [...document.querySelectorAll(".panel")];
   addEventListener("beforeprint", () => {
+    // Paper is light: the colours that pictures came with.
+    for (const each of all) draw(each, {});
     for (const panel of panels) {
       const several = panel.parentElement.classList.contains("several");
       Plotly.relayout(panel, { width: several ? 330 : 670, autosize: false });
     }
   });
   addEventListener("afterprint", () => {
+    for (const each of all) draw(each);
     for (const panel of panels) Plotly.relayout(panel, { width: null, autosize: true });
+  });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+    for (const each of all) draw(each);
   });
   document.documentElement.dataset.milliseconds = performance.now();
   document.documentElement.dataset.drawn = "all";

@@ -7,10 +7,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from anharmonic._core.extras import require
 from anharmonic._core.files import write_text_whole
 from anharmonic.measures.compare import Comparison, Sweep
 from anharmonic.measures.explain import Contributions
+from anharmonic.measures.search.result import Search
 from anharmonic.plots.named import Several, measured_region, named
 from anharmonic.plots.points import WorstPoint, worst
 from anharmonic.regions import Region
@@ -18,12 +21,24 @@ from anharmonic.report.figures import sections
 from anharmonic.report.recipe import recipe
 from anharmonic.report.rendering import rendered
 from anharmonic.report.tables import differences, models_table, settings
-from anharmonic.report.words import headline, unlike
+from anharmonic.report.words import headline, how_to_read, unlike
 from anharmonic.scores import Scores
 
 __all__ = ["write"]
 
 Explained = Contributions | Mapping[str, Contributions]
+
+
+Searched = Search | Mapping[str, Search]
+
+
+class ModelFlips(NamedTuple):
+    """Rows of a model that a search flips, the nearest first, and what it says in words."""
+
+    name: str
+    sentence: str
+    rows: list[dict[str, object]]
+    more: int
 
 
 class ModelWorst(NamedTuple):
@@ -41,6 +56,7 @@ def write(
     points: object = None,
     sweep: Sweep | None = None,
     contributions: Explained | None = None,
+    search: Searched | None = None,
     title: str | None = None,
     command: str | None = None,
 ) -> Path:
@@ -60,6 +76,9 @@ def write(
         From `sweep`, for gamma against the radius.
     contributions
         From `contributions`, for one model or by name.
+    search
+        From `adversarial_search`, for one model or by name: how far decisions are from changing,
+        and which rows change first.
     title
         What stands on top; the model, or how many there are, if not told.
     command
@@ -73,16 +92,28 @@ def write(
     judged = compared if alike and len(models) > 1 else None
     order = compared.ranking
     region = None if points is None else measured_region(points, models[order[0]])
-    pictures = sections(compared, order, region, sweep)
+    searches = {order[0]: search} if isinstance(search, Search) else dict(search or {})
+    pictures = sections(compared, order, region, sweep, searches)
     of = order[0] if len(order) == 1 else f"{len(order)} models"
     page = rendered(
         "page.html",
         title=title or f"{first.metric.capitalize()} of {of}",
         headline=headline(models, judged),
         models=models_table(compared, order),
-        differences=differences(judged),
+        differences=differences([] if judged is None else judged.differences),
+        label_differences=differences(compared.label_differences),
+        label_metric=compared.label_metric,
         pictures=pictures,
+        # What one chooses by stands beside the table.
+        first_pictures=pictures[: bool(compared.labelled)],
+        later_pictures=pictures[bool(compared.labelled) :],
         worst=_worst(models, order, region, contributions),
+        flip_unit=next(iter(searches.values())).curve.unit if searches else "",
+        flips=[
+            _flips(name, searches[name], 10 if len(searches) <= 2 else 5)
+            for name in order
+            if name in searches
+        ],
         settings=settings({name: models[name] for name in order}),
         command=command,
         recipe=recipe(models, alike, bool(compared.at_reference), _unusual(compared)),
@@ -90,10 +121,26 @@ def write(
         about=first.about,
         moves=all(its.settings.moves for its in models.values()),
         queries=f"{compared.queries:,}",
-        twice=bool(compared.at_reference),
+        how_to_read=how_to_read(compared),
+        points=_points(models),
         level=f"{100 * compared.level:.4g}%",
     )
     return write_text_whole(path, page)
+
+
+def _points(models: Mapping[str, Scores]) -> str:
+    """How many points were measured, and of how many where some were not."""
+    counts = []
+    for scores in models.values():
+        measured = int(np.isfinite(scores.values).sum())
+        whole = measured == len(scores)
+        counts.append(f"{measured:,}" if whole else f"{measured:,} of {len(scores):,}")
+    return " or ".join(dict.fromkeys(counts))
+
+
+def _flips(name: str, search: Search, count: int) -> ModelFlips:
+    rows = search.flipped_list(count)
+    return ModelFlips(name, search.sentences[0], rows, int(search.flipped.sum()) - len(rows))
 
 
 def _unusual(compared: Comparison) -> dict[str, float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import hashlib
+import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anharmonic.errors import MissingExtra
+from anharmonic.plots.style import PAGE_COLOURS
 from anharmonic.report.figures import Section
 
 if TYPE_CHECKING:
@@ -65,6 +67,7 @@ def rendered(template: str, pictures: list[Section], **values: object) -> str:
         | {
             "pictures": pictures,
             "figures": figures,
+            "colours": json.dumps({colour.lower(): name for name, colour in PAGE_COLOURS.items()}),
             "plotly": _plotly(),
             # Scripts without this word do not run, whatever a name may smuggle in.
             "nonce": hashlib.sha256(figures.encode()).hexdigest()[:32],

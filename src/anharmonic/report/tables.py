@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from anharmonic._core.columns import words_for
 from anharmonic._core.estimate import Estimate
-from anharmonic.measures.compare import Comparison
+from anharmonic.measures.compare import Comparison, Difference
 from anharmonic.plots.style import model_styles
 from anharmonic.report.words import WORDS
 from anharmonic.scores import Scores
@@ -38,20 +38,25 @@ LISTED = 40
 class ModelRow(NamedTuple):
     """A model in the first table.
 
-    `mean`, `interval`, `floor` and the bar's `share` are of the scores it counts with; `places`
-    are all means by where they are, and which of them that is.
+    `mean`, `interval`, `relative`, `floor` and the bar's `share` are of the scores it counts with,
+    which are at `place`; `others` are its means elsewhere. `score` and `standing` are known with
+    labels alone.
     """
 
     name: str
     colour: str
     mean: str
-    places: list[tuple[str, str, bool]]
+    relative: str
+    place: str
+    others: list[tuple[str, str]]
     interval: str
     floor: str
     share: float
-    points: str
     queries: str
     queries_per_point: str
+    score: str
+    score_interval: str
+    standing: str
 
 
 class DifferenceRow(NamedTuple):
@@ -84,33 +89,38 @@ def models_table(compared: Comparison, order: list[str]) -> list[ModelRow]:
 def _row(compared: Comparison, name: str, colour: str, largest: float) -> ModelRow:
     scores, places = compared.counted(name), compared.places(name)
     low, high = scores.interval(compared.level)
-    measured = int(np.isfinite(compared.scores[name].values).sum())
     # Queries are shared out over all points that cost any, those of the reference too.
     paid = sum(int(np.isfinite(there.values).sum()) for there in places.values())
     queries = sum(there.queries for there in places.values())
-    points = len(compared.scores[name])
-    means = [
-        (place, str(Estimate(there.mean, there.error)), place == compared.where(name))
+    labelled = compared.labelled.get(name)
+    if labelled is not None:
+        queries += labelled.queries
+    where = compared.where(name)
+    others = [
+        (place, str(Estimate(there.mean, there.error)))
         for place, there in places.items()
+        if place != where
     ]
+    relative = scores.relative.percent if scores.share_of_spread else ""
     return ModelRow(
         name,
         colour,
         str(compared.overall(name)),
-        means,
+        relative,
+        where,
+        others,
         f"{low:.3g} … {high:.3g}" if np.isfinite(low) else "–",
         f"{scores.floor:.2g}" if scores.about.ranks and np.isfinite(scores.floor) else "–",
         100 * scores.mean / largest if largest > 0 and np.isfinite(scores.mean) else 0.0,
-        f"{measured:,}" if measured == points else f"{measured:,} of {points:,}",
         f"{queries:,}",
         f"{queries / max(1, paid):.1f}",
+        *("", "") if labelled is None else labelled.texts(compared.level),
+        "" if labelled is None else str(compared.standings[name]),
     )
 
 
-def differences(judged: Comparison | None) -> list[DifferenceRow]:
+def differences(pairs: Sequence[Difference]) -> list[DifferenceRow]:
     """Every pair, largest first."""
-    if judged is None:
-        return []
     return [
         DifferenceRow(
             pair.larger,
@@ -121,7 +131,7 @@ def differences(judged: Comparison | None) -> list[DifferenceRow]:
             pair.verdict,
             pair.why,
         )
-        for pair in judged.differences
+        for pair in pairs
     ]
 
 

@@ -9,6 +9,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
+from anharmonic.auditing.finding import SEVERITIES
+from anharmonic.auditing.result import Audit
 from anharmonic.measures.gamma.measure import gamma
 from anharmonic.measures.remeasure import MeasureArguments
 from anharmonic.models.mlflow import mlflow_module
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
     from mlflow.metrics import MetricValue
     from mlflow.models import EvaluationMetric
 
-__all__ = ["gamma_metric", "log_scores"]
+__all__ = ["gamma_metric", "log_audit", "log_scores"]
 
 Value = TypeVar("Value")
 
@@ -65,6 +67,50 @@ def log_scores(
     mlflow.log_table(_worst(scores), artifact_file=f"{name}/worst.json", run_id=run)
     if report is not None:
         mlflow.log_artifact(str(report), artifact_path=name, run_id=run)
+    return str(run)
+
+
+def log_audit(
+    audit: Audit,
+    *,
+    name: str = "audit",
+    page: str | os.PathLike[str] | None = None,
+    run_id: str | None = None,
+) -> str:
+    """Log an audit to an MLflow run and return the run's id.
+
+    Metrics: `name`/findings, how many of each severity, queries and seconds. Artifacts under
+    `name`: the audit as JSON (`Audit.load` reads it), and the page.
+
+    Parameters
+    ----------
+    audit
+        From `audit`.
+    name
+        What everything is logged under.
+    page
+        A file to log beside it, such as that of `report.write_audit`.
+    run_id
+        The run; the active one, or a new one, if not told.
+    """
+    mlflow = mlflow_module()
+    run = run_id or (mlflow.active_run() or mlflow.start_run()).info.run_id
+    counts: dict[str, float] = {
+        severity: float(sum(finding.severity == severity for finding in audit.findings))
+        for severity in SEVERITIES
+    }
+    metrics: dict[str, float] = {
+        "findings": float(len(audit.findings)),
+        **counts,
+        "queries": float(audit.queries),
+        "seconds": audit.seconds,
+    }
+    mlflow.log_metrics(_under(name, metrics), run_id=run)
+    with TemporaryDirectory() as folder:
+        kept = audit.save(Path(folder) / "audit.json")
+        mlflow.log_artifact(str(kept), artifact_path=name, run_id=run)
+    if page is not None:
+        mlflow.log_artifact(str(page), artifact_path=name, run_id=run)
     return str(run)
 
 

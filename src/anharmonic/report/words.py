@@ -10,7 +10,7 @@ from anharmonic._core.settings import COMPARABLE, DRAWN
 from anharmonic.measures.compare import Comparison, Difference
 from anharmonic.scores import Scores
 
-__all__ = ["WORDS", "Headline", "headline", "joined", "unlike"]
+__all__ = ["WORDS", "Headline", "headline", "how_to_read", "joined", "unlike"]
 
 WORDS = {
     "radius": "radius, in units of each feature",
@@ -99,19 +99,51 @@ def headline(models: dict[str, Scores], judged: Comparison | None) -> Headline:
     real = [{pair.smaller, pair.larger} for pair in judged.differences if pair.real]
     level = [name for name in judged.ranking if name == best or {best, name} not in real]
     rest = [_verdict(judged)]
-    if judged.at_reference:
-        rest.append(
-            "Each model counts with the larger of its means at these points and at the reference "
-            "points: memorising may show at either."
-        )
+    if judged.labelled:
+        rest.insert(0, _frontier(judged))
     if {best, last} in real:
         rest.insert(0, _gap(judged, best, last))
     caution = judged.scores[best].about.caution
     return Headline(_first(judged, level), [*rest, *([caution] if caution else [])])
 
 
+def how_to_read(compared: Comparison) -> list[str]:
+    """What the numbers on a page mean, a sentence or two each, for those who see it first."""
+    first = next(iter(compared.scores.values()))
+    about, metric = first.about, compared.metric
+    sentences = list(about.reading)
+    if any(scores.share_of_spread for scores in compared.scores.values()):
+        sentences.append(
+            f"“Of the spread” is {metric} beside the outputs' spread, the usual distance of the "
+            "model's answers from their mean. It has no unit: 0% is a straight line; at 100% an "
+            "answer is as far from what is around it as answers usually are from one another."
+        )
+    if compared.at_reference:
+        sentences.append(compared.reading)
+    if compared.labelled:
+        sentences.append(
+            f"Choose by both: no other model is better in {compared.label_metric} and {metric} "
+            "than one on the frontier. “Perhaps behind” means that one of the two differences may "
+            "be chance."
+        )
+    if about.ranks:
+        perfect = (
+            "a perfectly harmonic model"
+            if first.settings.moves
+            else "a model whose answers are just what other rows say"
+        )
+        sentences.append(
+            f"± is one standard error. “Noise reads” is what the mean would show for {perfect}: "
+            "means near it say nothing."
+        )
+    return sentences
+
+
 def _alone(name: str, scores: Scores) -> Headline:
-    lead = f"{name} has a mean {scores.metric} of {_mean(scores)} over {len(scores):,} points."
+    share = f", {scores.share_of_spread}," if scores.share_of_spread else ""
+    lead = (
+        f"{name} has a mean {scores.metric} of {_mean(scores)}{share} over {len(scores):,} points."
+    )
     caution = [scores.about.caution] if scores.about.caution else []
     if not scores.about.ranks:
         return Headline(lead, caution)
@@ -144,6 +176,15 @@ def _first(judged: Comparison, level: list[str]) -> str:
         return f"{joined(level)} are the {praise} of {count} models, {how}."
     mean = judged.overall(best)
     return f"{best} is the {praise} of {count} models, with a mean {metric} of {mean}."
+
+
+def _frontier(judged: Comparison) -> str:
+    """Who is on the frontier of score and gamma, and who is the most right."""
+    edge, metric = judged.frontier, judged.label_metric
+    best = max(judged.labelled, key=lambda name: judged.labelled[name].estimate.value)
+    right = f"{best} has the best {metric}, {judged.labelled[best].text(judged.level)}."
+    verb = "is" if len(edge) == 1 else "are"
+    return f"On the frontier of {metric} and {judged.metric} {verb} {joined(edge)}. {right}"
 
 
 def _gap(judged: Comparison, best: str, last: str) -> str:

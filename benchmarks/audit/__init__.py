@@ -1,0 +1,1 @@
+"""Planted faults and clean controls: does `audit` find and name what is wrong, and nothing else?"""

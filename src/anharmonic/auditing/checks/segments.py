@@ -1,0 +1,158 @@
+"""Regions where the model bends, or errs, more than a quick model at the same rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anharmonic._core.protocols import Floats
+from anharmonic._core.randomness import generator
+from anharmonic._core.streams import Stream
+from anharmonic.auditing.context import Context
+from anharmonic.auditing.finding import CheckResult, Finding
+from anharmonic.auditing.picture import Bar, Picture
+from anharmonic.auditing.statistics import above, ratio_of
+from anharmonic.auditing.wording import column_named, quoted
+from anharmonic.measures.over_data.encoding import Column
+
+__all__ = ["check_segments"]
+
+NAME, TITLE = "segments", "Regions that bend"
+WORSE = 1.5
+"""How many times what the judge has there, from which it matters."""
+APART = 1.3
+"""And how many times what the model itself has over all rows."""
+FEWEST = 40
+
+
+class Segment(NamedTuple):
+    """A part of a column, in words, and which new rows are in it."""
+
+    column: str
+    words: str
+    rows: NDArray[np.bool_]
+
+
+def check_segments(context: Context) -> CheckResult:
+    """A segment is chosen on one half of the new rows and tested on the other."""
+    if context.new is None or context.judge is None:
+        return CheckResult(
+            NAME, TITLE, "", skipped="it needs new rows and labels of the reference", tests=0
+        )
+    judge = context.judge.yardstick
+    own = context.bends.of("model", context.reference.answers, context.new.answers).new
+    other = context.bends.of(judge.name, judge.fitted, judge.new).new
+    assert own is not None
+    assert other is not None
+    cases = [("bends", own.values, other.values)]
+    labels, measured = context.new.sampled_labels, context.bends.new_rows
+    if labels is not None:
+        lost = (context.losses(answers, labels) for answers in (context.new.answers, judge.new))
+        mine, judged = (loss[measured] for loss in lost)
+        cases.append(("errs", mine, judged))
+    segments = [segment._replace(rows=segment.rows[measured]) for segment in _segments(context)]
+    random = generator(context.seed, Stream.AUDIT_HALVES)
+    half = random.permutation(len(own)) % 2 == 0
+    candidates, told = [], []
+    for verb, mine, judged in cases:
+        best = _worst(segments, half, mine - WORSE * judged)
+        if best is None:
+            continue
+        inside = best.rows & ~half
+        ratio = ratio_of(mine[inside], judged[inside])
+        told.append(f"it {verb} most beside {judge.words} where {best.words}: {ratio}")
+        if ratio.value >= WORSE and mine[inside].mean() >= APART * mine.mean():
+            candidates.append(_finding(context, verb, best, mine, judged, inside))
+    summary = "; ".join(told) or "no part of a column has enough rows"
+    return CheckResult(
+        NAME,
+        TITLE,
+        f"Of {len(segments):,} parts of columns, {summary}.",
+        tuple(candidates),
+        tests=len(cases),
+    )
+
+
+def _segments(context: Context) -> Iterator[Segment]:
+    """Levels of categories and quarters of numbers, those with enough rows."""
+    assert context.new is not None
+    for column in context.part(context.new).columns:
+        for segment in _of_column(column):
+            if FEWEST <= segment.rows.sum() <= 0.8 * len(segment.rows):
+                yield segment
+
+
+def _of_column(column: Column) -> Iterator[Segment]:
+    where, values = column_named(column.name), column.values
+    if column.levels:
+        for level, text in enumerate(column.texts):
+            yield Segment(column.name, f"{where} is {quoted(text)}", values == level)
+        return
+    present = values[np.isfinite(values)]
+    if not len(present):
+        return
+    low, middle, high = np.quantile(present, [0.25, 0.5, 0.75])
+    yield Segment(column.name, f"{where} is at most {low:.4g}", values <= low)
+    yield Segment(
+        column.name,
+        f"{where} is between {low:.4g} and {middle:.4g}",
+        (values > low) & (values <= middle),
+    )
+    yield Segment(
+        column.name,
+        f"{where} is between {middle:.4g} and {high:.4g}",
+        (values > middle) & (values <= high),
+    )
+    yield Segment(column.name, f"{where} is above {high:.4g}", values > high)
+
+
+def _worst(segments: list[Segment], half: NDArray[np.bool_], excess: Floats) -> Segment | None:
+    """The segment with the surest excess on one half of the rows."""
+    scored = []
+    for segment in segments:
+        values = excess[segment.rows & half]
+        if len(values) >= FEWEST // 2 and (segment.rows & ~half).sum() >= FEWEST // 2:
+            spread = float(values.std(ddof=1)) or 1e-12
+            scored.append((float(values.mean()) / spread * len(values) ** 0.5, segment))
+    return max(scored, key=lambda pair: pair[0])[1] if scored else None
+
+
+def _finding(
+    context: Context,
+    verb: str,
+    segment: Segment,
+    mine: Floats,
+    judged: Floats,
+    inside: NDArray[np.bool_],
+) -> Finding:
+    assert context.judge is not None
+    words = context.judge.yardstick.words
+    ratio = ratio_of(mine[inside], judged[inside])
+    overall = ratio_of(mine, judged)
+    return Finding(
+        check=NAME,
+        name="Region that bends" if verb == "bends" else "Region with more errors",
+        severity="medium",
+        subject=segment.words,
+        what=f"Where {segment.words}, the model {verb} {ratio} what {words} does.",
+        comparison=f"Over all new rows it {verb} {overall} what {words} does.",
+        next_step=(
+            f"Look at rows where {segment.words}: collect more of them, or make the model simpler "
+            "there."
+        ),
+        measured=ratio,
+        chance=above(mine[inside] - WORSE * judged[inside]),
+        columns=(segment.column,),
+        picture=Picture(
+            "dots",
+            f"How many times what {words} does",
+            unit="times",
+            bars=(
+                Bar("in the region", *ratio[:3], "subject"),
+                Bar("over all new rows", *overall[:3]),
+            ),
+        ),
+    )

@@ -1,0 +1,160 @@
+"""A finding: what is wrong, how sure that is, compared with what, and what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, NamedTuple
+
+from anharmonic.auditing.picture import Picture
+
+__all__ = ["SEVERITIES", "CheckResult", "Finding", "Measured", "Severity", "at_least"]
+
+Severity = Literal["high", "medium", "low"]
+SEVERITIES: tuple[Severity, ...] = ("high", "medium", "low")
+"""The worst first."""
+
+
+def at_least(severity: Severity, limit: Severity) -> bool:
+    """Whether one severity is as bad as a limit, or worse.
+
+    >>> at_least("high", "medium"), at_least("low", "medium")
+    (True, False)
+    """
+    return SEVERITIES.index(severity) <= SEVERITIES.index(limit)
+
+
+class Measured(NamedTuple):
+    """A number, the interval it is in at 95%, and how it is written: "share", "times", "number".
+
+    >>> print(Measured(0.1234, 0.1, 0.15, "share"))
+    12% (10% to 15%)
+    >>> print(Measured(3.04, 2.51, 3.66, "times"))
+    3.0 times (2.5 to 3.7)
+    >>> print(Measured(0.0512, 0.04, 0.061))
+    0.051 (0.04 to 0.061)
+    """
+
+    value: float
+    low: float
+    high: float
+    unit: Literal["share", "times", "number"] = "number"
+
+    def __str__(self) -> str:
+        if self.unit == "share":
+            value, low, high = (percent(part) for part in self[:3])
+            return f"{value} ({low} to {high})"
+        if self.unit == "times":
+            return f"{_times(self.value)} times ({_times(self.low)} to {_times(self.high)})"
+        return f"{self.value:.2g} ({self.low:.2g} to {self.high:.2g})"
+
+
+def percent(share: float) -> str:
+    """A share as people write it: a digit more where it is near 0 or 1.
+
+    >>> percent(0.123), percent(0.0123), percent(0.0), percent(0.998), percent(1.0)
+    ('12%', '1.2%', '0%', '99.8%', '100%')
+    """
+    near_an_end = 0 < share < 0.095 or 0.95 < share < 1
+    return f"{share:.1%}" if near_an_end else f"{share:.0%}"
+
+
+def _times(ratio: float) -> str:
+    return f"{ratio:.1f}" if ratio < 99.95 else f"{ratio:.3g}"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that is wrong.
+
+    Parameters
+    ----------
+    check
+        The name of the check that found it, such as "leak".
+    name
+        The fault, such as "Leaked label".
+    severity : "high", "medium" or "low"
+        How much it matters.
+    subject
+        What it is about: a column, a region, rows, or the model.
+    what
+        A sentence that names the subject, with the number and its interval.
+    comparison
+        What that number is held against.
+    next_step
+        What to do about it.
+    measured
+        The number and its 95% interval.
+    chance
+        The chance of evidence as strong as this from a clean model and clean data, at most.
+    queries
+        What the check cost, in rows that the model was asked for.
+    columns, rows
+        The columns it is about, and rows to look at first; `side` says of which data they are.
+    picture
+        Where one says something.
+    facts
+        Further numbers, by name.
+    """
+
+    check: str
+    name: str
+    severity: Severity
+    subject: str
+    what: str
+    comparison: str
+    next_step: str
+    measured: Measured
+    chance: float
+    queries: int = 0
+    columns: tuple[str, ...] = ()
+    rows: tuple[int, ...] = ()
+    side: Literal["reference", "new", ""] = ""
+    picture: Picture | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.severity}): {self.what} {self.comparison} {self.next_step}"
+
+    def plain(self) -> dict[str, Any]:
+        """All of it as JSON can hold it."""
+        kept = asdict(self) | {"measured": self.measured._asdict(), "facts": dict(self.facts)}
+        kept["picture"] = None if self.picture is None else self.picture.plain()
+        return kept
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """What one check did: findings that it proposes, how many tests it made, what it cost.
+
+    Parameters
+    ----------
+    check, title
+        Its name, and what it is called for people.
+    summary
+        What it saw, in a sentence, whether or not anything is wrong.
+    candidates
+        Proposed findings, each with its `chance`; which of them hold is up to the page's rate.
+    tests
+        How many tests were made, those without a candidate among them.
+    queries
+        Rows that the model was asked for.
+    skipped
+        Why it was not done, where it was not.
+    picture
+        What it saw, where a picture says it and no finding does.
+    factual
+        Whether its findings are facts about the rows that were asked, with no chance in them: such
+        a check takes no part of the page's rate.
+    """
+
+    check: str
+    title: str
+    summary: str
+    candidates: tuple[Finding, ...] = ()
+    tests: int = 1
+    queries: int = 0
+    skipped: str = ""
+    picture: Picture | None = None
+    seconds: float = 0.0
+    factual: bool = False

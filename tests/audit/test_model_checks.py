@@ -1,0 +1,249 @@
+"""Checks of a model: failures, repeats, dead regions, leaks, labels, memorising, segments."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+from anharmonic.auditing.checks.accuracy import check_accuracy
+from anharmonic.auditing.checks.answering import check_failures, check_repeats
+from anharmonic.auditing.checks.dead import check_dead
+from anharmonic.auditing.checks.describing import describe_rows
+from anharmonic.auditing.checks.fragile import check_fragile, flip_chances
+from anharmonic.auditing.checks.labels import check_labels, flipped_share, swapped_share
+from anharmonic.auditing.checks.leak import check_leak
+from anharmonic.auditing.checks.leaning import check_leaning, with_exchanged
+from anharmonic.auditing.checks.memorising import check_memorising
+from anharmonic.auditing.checks.segments import check_segments
+from anharmonic.auditing.holding import held
+from anharmonic.regions import unmoved
+from tests.audit.cases import answers_of_people, context_of, numbers, people, smooth
+
+ROWS, NEW = numbers(600), numbers(400, seed=1)
+TRUTH = (ROWS[:, 0] + 0.8 * ROWS[:, 1] + 0.3 * numbers(600, 1, seed=2)[:, 0] > 0).astype(int)
+NOISY = np.where(np.random.default_rng(3).random(600) < 0.2, 1 - TRUTH, TRUTH)
+LINEAR = LogisticRegression().fit(ROWS, TRUTH)
+
+
+def names(result):
+    return [finding.name for finding in held([result], 0.05)]
+
+
+def test_rows_that_the_model_cannot_answer_are_counted_and_left_out():
+    def fails(points):
+        if (points[:, 0] > 1.5).any():
+            raise ValueError("too much\nof it")
+        return smooth(points)
+
+    context = context_of(fails, ROWS, NEW)
+    result = check_failures(context)
+    assert {finding.side for finding in result.candidates} == {"reference", "new"}
+    found = next(finding for finding in result.candidates if finding.side == "new")
+    bad = np.flatnonzero(NEW[:, 0] > 1.5)
+    assert found.rows == tuple(bad[:20].tolist())
+    assert found.measured.value == pytest.approx(len(bad) / 400)
+    assert "too much" in found.what
+    assert len(context.new.answers) == 400 - len(bad)
+
+
+def test_an_answer_that_varies_is_told_from_one_that_does_not():
+    random = np.random.default_rng(0)
+    noisy = lambda points: smooth(points) + 0.01 * random.normal(size=(len(points), 2))  # noqa: E731
+    assert names(check_repeats(context_of(noisy, ROWS))) == ["Answers that vary"]
+    assert names(check_repeats(context_of(smooth, ROWS))) == []
+
+
+def test_a_model_that_single_precision_flips_is_found():
+    large, new = np.round(1e8 * ROWS), np.round(1e8 * NEW)
+
+    def odd(points):
+        return smooth(np.where(np.asarray(points) % 2 == 1, 1.0, -1.0))
+
+    assert names(check_repeats(context_of(odd, large, new))) == ["Sensitive to precision"]
+
+
+def test_a_dead_region_is_found_and_described():
+    def dead(points):
+        answers = smooth(points)
+        answers[(points[:, 2] > 0.2) & (points[:, 2] < 1.0)] = [0.4, 0.6]
+        return answers
+
+    result = check_dead(context_of(dead, ROWS, NEW))
+    (found,) = held([result], 0.05)
+    assert found.columns == ("2",)
+    inside = np.concatenate([ROWS, NEW])[:, 2]
+    assert found.measured.value == pytest.approx(np.mean((inside > 0.2) & (inside < 1.0)))
+    assert names(check_dead(context_of(smooth, ROWS, NEW))) == []
+
+
+def test_leaves_of_a_small_tree_are_no_dead_region():
+    tree = DecisionTreeClassifier(max_depth=4, random_state=0).fit(ROWS, TRUTH)
+    assert names(check_dead(context_of(tree, ROWS, NEW, labels=TRUTH))) == []
+
+
+def test_rows_are_described_by_their_column():
+    frame = people(400)[["age", "town"]]
+    context = context_of(answers_of_people, frame)
+    part = context.part(context.reference)
+    place = describe_rows(part, (frame["town"] == "Kiel").to_numpy())
+    assert (place.column, place.words, place.fit) == ("town", "column 'town' is 'Kiel'", 1.0)
+    ages = describe_rows(part, frame["age"].between(30, 44).to_numpy())
+    assert (ages.column, ages.words) == ("age", "column 'age' is from 30 to 44")
+
+
+@pytest.mark.parametrize("kind", ["classes", "numbers"])
+def test_a_leaked_label_is_named(kind):
+    labels = TRUTH if kind == "classes" else ROWS[:, 0] * 3 + numbers(600, 1, seed=5)[:, 0]
+    leak = labels + 0.01 * numbers(600, 1, seed=4)[:, 0]
+    rows = np.column_stack([ROWS, leak])
+    model = (LogisticRegression() if kind == "classes" else Ridge()).fit(rows, labels)
+    (found,) = held([check_leak(context_of(model, rows, labels=labels))], 0.05)
+    assert found.columns == ("3",)
+    clean = (LogisticRegression() if kind == "classes" else Ridge()).fit(ROWS, labels)
+    assert names(check_leak(context_of(clean, ROWS, labels=labels))) == []
+
+
+def test_a_label_that_one_column_explains_with_others_like_it_is_no_leak():
+    twin = np.column_stack([ROWS[:, 0], ROWS[:, 0] + 0.01 * ROWS[:, 1], ROWS[:, 2]])
+    labels = (ROWS[:, 0] > 0).astype(int)
+    model = LogisticRegression().fit(twin, labels)
+    assert names(check_leak(context_of(model, twin, labels=labels))) == []
+
+
+def test_wrong_labels_are_found_and_overlap_is_not_called_so():
+    wrong = np.random.default_rng(1).random(600) < 0.12
+    flipped = np.where(wrong, 1 - TRUTH, TRUTH)
+    model = LogisticRegression().fit(ROWS, flipped)
+    (found,) = held([check_labels(context_of(model, ROWS, labels=flipped))], 0.05)
+    assert found.measured.low < 0.12 < found.measured.high
+    assert wrong[list(found.rows)].mean() > 0.8
+    assert names(check_labels(context_of(LINEAR, ROWS, labels=TRUTH))) == []
+
+
+def test_swapped_numbers_are_estimated():
+    random = np.random.default_rng(0)
+    said = random.normal(0, 3, 1500)
+    labels = said + random.standard_t(4, 1500)
+    measured, chance = swapped_share(labels, said, 0.02)
+    assert measured.low <= 0.01
+    assert chance > 0.01
+    swapped = random.random(1500) < 0.1
+    labels[swapped] = random.permutation(labels)[swapped]
+    measured, chance = swapped_share(labels, said, 0.02)
+    assert measured.low <= 0.1 <= measured.high
+    assert chance < 1e-4
+
+
+def test_labels_that_are_skewed_by_nature_belong_to_no_other_rows():
+    random = np.random.default_rng(0)
+    said = np.exp(random.normal(0, 1, 1500))
+    labels = said * np.exp(random.normal(0, 0.7, 1500))
+    measured, chance = swapped_share(labels, said, 0.02)
+    assert measured.low <= 0.02
+    assert chance > 0.01
+
+
+def test_changed_labels_are_estimated_where_classes_overlap():
+    random = np.random.default_rng(0)
+    odds = random.normal(0, 3, 3000)
+    answers = np.column_stack([1 / (1 + np.exp(odds)), 1 / (1 + np.exp(-odds))])
+    labels = (random.random(3000) < answers[:, 1]).astype(int)
+    measured, chance = flipped_share(answers, labels, 0.0)
+    assert measured.low == 0
+    assert chance > 0.05
+    changed = np.where(random.random(3000) < 0.1, 1 - labels, labels)
+    measured, chance = flipped_share(answers, changed, 0.0)
+    assert 0 < measured.low <= 0.1 <= measured.high
+    assert chance < 1e-4
+
+
+def test_memorising_is_found_where_labels_are_noisy_and_every_model_loses_much():
+    random = np.random.default_rng(5)
+    odds = 1.5 * ROWS[:, 0]
+    labels = (random.random(600) < 1 / (1 + np.exp(-odds))).astype(int)
+    tree = DecisionTreeClassifier(random_state=0).fit(ROWS, labels)
+    result = check_memorising(context_of(tree, ROWS, NEW, labels=labels))
+    assert names(result) == ["Memorised training rows"]
+    # No ratio of losses gets large: the quick model itself loses a third.
+    assert result.candidates[0].measured.value < 1.5
+
+
+def test_a_tree_that_memorised_is_found_and_a_linear_model_is_not():
+    tree = DecisionTreeClassifier(random_state=0).fit(ROWS, NOISY)
+    (found,) = held([check_memorising(context_of(tree, ROWS, NEW, labels=NOISY))], 0.05)
+    assert found.name == "Memorised training rows"
+    assert "fully grown tree" in found.comparison or "nearest row" in found.comparison
+    linear = LogisticRegression().fit(ROWS, NOISY)
+    assert names(check_memorising(context_of(linear, ROWS, NEW, labels=NOISY))) == []
+
+
+@pytest.mark.slow
+def test_numbers_that_were_memorised():
+    labels = ROWS[:, 0] + numbers(600, 1, seed=7)[:, 0]
+    tree = DecisionTreeRegressor(random_state=0).fit(ROWS, labels)
+    assert names(check_memorising(context_of(tree, ROWS, NEW, labels=labels))) == [
+        "Memorised training rows"
+    ]
+    ridge = Ridge().fit(ROWS, labels)
+    assert names(check_memorising(context_of(ridge, ROWS, NEW, labels=labels))) == []
+
+
+def test_scores_of_labelled_new_rows_are_held_against_quick_models():
+    truth = (NEW[:, 0] + 0.8 * NEW[:, 1] > 0).astype(int)
+    poor = DecisionTreeClassifier(max_depth=1).fit(ROWS, TRUTH)
+    result = check_accuracy(context_of(poor, ROWS, NEW, labels=TRUTH, new_labels=truth))
+    (found,) = held([result], 0.05)
+    right = float((poor.predict(NEW) == truth).mean())
+    assert result.picture.bars[0].value == pytest.approx(right)
+    assert found.name == "A quick model does better"
+    good = check_accuracy(context_of(LINEAR, ROWS, NEW, labels=TRUTH, new_labels=truth))
+    assert names(good) == []
+
+
+def test_a_region_with_more_errors_is_named():
+    truth = (NEW[:, 0] + 0.8 * NEW[:, 1] > 0).astype(int)
+
+    def wrong_there(points):
+        answers = LINEAR.predict_proba(points)
+        answers[points[:, 2] > 0.6] = answers[points[:, 2] > 0.6][:, ::-1]
+        return answers
+
+    context = context_of(wrong_there, ROWS, NEW, labels=TRUTH, new_labels=truth)
+    found = held([check_segments(context)], 0.05)
+    assert ("2",) in {finding.columns for finding in found}
+
+
+def test_decisions_of_a_tree_that_memorised_are_more_fragile():
+    tree = DecisionTreeClassifier(random_state=0).fit(ROWS, NOISY)
+    result = check_fragile(context_of(tree, ROWS, NEW, labels=NOISY, budget=None))
+    assert names(result) == ["Fragile decisions"]
+    assert names(check_fragile(context_of(LINEAR, ROWS, NEW, labels=TRUTH))) == []
+
+
+def test_chances_to_flip_are_calibrated():
+    random = np.random.default_rng(0)
+    true = random.beta(0.4, 3, 4000)
+    chances, _ = flip_chances(random.binomial(16, true), 16)
+    again = random.random(4000) < true
+    for low, high in ((0, 0.05), (0.05, 0.15), (0.15, 0.3), (0.3, 1.0)):
+        inside = (chances >= low) & (chances < high)
+        reach = 3 * np.sqrt(chances[inside].mean() / inside.sum())
+        assert abs(again[inside].mean() - chances[inside].mean()) < reach
+
+
+def test_the_model_leans_on_what_it_reads():
+    result = check_leaning(context_of(smooth, ROWS, NEW))
+    values = {bar.name: bar.value for bar in result.picture.bars}
+    assert values["column 0"] > 0.2
+    assert values["column 1"] == values["column 2"] == 0
+
+
+def test_a_column_is_exchanged_and_nothing_else():
+    frame = people(5)
+    order = np.array([1, 2, 3, 4, 0])
+    changed = with_exchanged(unmoved(frame), "town", order).source.to_native()
+    assert changed["town"].tolist() == frame["town"].iloc[order].tolist()
+    pd.testing.assert_frame_equal(changed.drop(columns="town"), frame.drop(columns="town"))
