@@ -36,6 +36,7 @@ STUDIES = {
     "wine": Study(
         "splits:wine_splits", "The four Wine models over 20 splits: a minute on two cores."
     ),
+    "grid": Study("grid:grid_size", "Gamma of the Wine models on ever finer grids."),
     "boundary": Study("boundary:boundary_length", "Gamma of labels is the length of the boundary."),
     "radius": Study(
         "radius:radius_dependence", "Gamma against the radius: when is the order steady?"
@@ -53,6 +54,31 @@ STUDIES = {
         "tables.study:mixed_tables",
         "Mixed tables: overfitting, and decisions that change when measured again.",
         "Measurements, as python -m studies.tables.results makes them.",
+    ),
+    "explainable": Study(
+        "explainable.study:explainable",
+        "Gamma against what explanations are worth: local lines, LIME, Shapley values.",
+        "Measurements, as python -m studies.explainable.results makes them.",
+    ),
+    "standards": Study(
+        "standards:standards_page",
+        "Affine, convex, biharmonic and harmonic: which ranks models by how much they overfit?",
+        "Measurements, as python -m studies.standards makes them.",
+    ),
+    "fraud": Study(
+        "fraud:fraud",
+        "Rare positives whose labels come late: what can be known before they come?",
+        "Measurements, as python -m studies.fraud makes them.",
+    ),
+    "dimension": Study(
+        "dimension:dimension",
+        "Adversarial weakness against the dimension: digits at four sizes.",
+        "Measurements, as python -m studies.dimension makes them.",
+    ),
+    "images-further": Study(
+        "images.further.study:further_images",
+        "Images, further: groups of classes, drift, maps, size, colour, adversarial inputs.",
+        "A folder with images/ and images-further/ of kept measurements.",
     ),
     "dirichlet": Study(
         "dirichlet:minimal_interpolation", "Relax a boundary to a harmonic function."
@@ -72,10 +98,25 @@ STUDIES = {
         "CLEVER at the samples SPADE calls fragile, and at others: some minutes on two cores.",
         data=DIGITS,
     ),
+    "spade-theory": Study(
+        "spade_theory.study:spade_theory",
+        "SPADE's theorems and remarks, held against what networks for digits do.",
+        "A folder with spade-theory.json, as python -m studies.spade_theory.measuring makes it.",
+    ),
+    "spade-cifar": Study(
+        "spade.study:spade_cifar_tables",
+        "SPADE of networks for CIFAR-10: a reduced run's measurements, and what a whole one needs.",
+        "A folder with spade-cifar.json, as python -m studies.spade_cifar.results makes it.",
+    ),
     "electricity": Study(
         "electricity:electricity",
         "A real stream that drifts, watched without labels: two minutes on two cores.",
         "The electricity market's table as CSV, with the label in the column class.",
+    ),
+    "llm-further": Study(
+        "llm.further.study:further_answers",
+        "Answers, further: ensembles, kinds of characters, likelihoods, made sets, ascents.",
+        "A folder with llm/ and llm-further/ of kept scores.",
     ),
     "llm": Study(
         "llm.study:language",

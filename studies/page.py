@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +19,9 @@ Tell = Callable[[str], None]
 """Called with a line about what is being done, for those who wait."""
 
 ROUNDING = 1e-13
-WIDTH = 150
+SENTENCE_END = re.compile(r"[.!?][”)*]* (?=[“(*`\[|]*[A-Z0-9Α-Ω])")
+ABBREVIATIONS = {"Fig.", "Figs.", "eq.", "eqs.", "Eq.", "Eqs.", "al.", "cf.", "e.g.", "i.e.", "vs."}
+"""Words that end in a point within a sentence."""
 COLUMNS = ("case", "paper", "exact answer", "measured", "off by", "queries", "remark")
 
 
@@ -168,15 +169,15 @@ class Page:
             f"**The paper says.** {self.claim}",
             "**Found.**",
         ]
-        found = ["\n".join(_wrapped(f"- {line}", "  ") for line in self.verdict)]
-        parts = [_wrapped(part) for part in head] + found
+        found = ["\n".join(_lines(f"- {line}", "  ") for line in self.verdict)]
+        parts = [_lines(part) for part in head] + found
         for section in self.sections:
-            parts += [f"## {section.title}", _wrapped(section.text)]
+            parts += [f"## {section.title}", _lines(section.text)]
             if section.tabular:
                 parts.append(_markdown_table(*section.table()))
             parts += [
                 f"![{prose(picture.caption)}](pictures/{self.name}-{picture.name}.svg)\n\n"
-                + _wrapped(f"*{picture.caption}*")
+                + _lines(f"*{picture.caption}*")
                 for picture in section.pictures
             ]
         return "\n\n".join(parts) + "\n"
@@ -219,14 +220,20 @@ def prose(text: str) -> str:
     return " ".join(text.split())
 
 
-def _wrapped(text: str, indent: str = "") -> str:
-    """Lines of a readable length, none of which begins with what Markdown takes for a list."""
+def _lines(text: str, indent: str = "") -> str:
+    """A sentence per line, none of which begins with what Markdown takes for a list."""
     held = re.sub(r" (?=(?:[-+*#>]|\d+[.)]) )", "\u00a0", prose(text))
-    return textwrap.fill(held, WIDTH, subsequent_indent=indent, break_on_hyphens=False)
+    lines, begun = [], 0
+    for end in SENTENCE_END.finditer(held):
+        if held[: end.start() + 1].rsplit(None, 1)[-1].lstrip("(“") not in ABBREVIATIONS:
+            lines.append(held[begun : end.end() - 1])
+            begun = end.end()
+    return f"\n{indent}".join([*lines, held[begun:]])
 
 
 def _markdown_table(headings: list[str], cells: list[list[str]]) -> str:
     numbers = ("exact answer", "measured", "off by", "queries")
     rule = ["--:" if heading in numbers else "---" for heading in headings]
-    lines = [headings, rule, *([cell.replace("|", "\\|") for cell in line] for line in cells)]
+    shown = [[cell.replace("|", "\\|") for cell in line] for line in (headings, *cells)]
+    lines = [shown[0], rule, *shown[1:]]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)

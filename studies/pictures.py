@@ -15,7 +15,18 @@ import numpy as np
 from anharmonic._core.protocols import Floats
 from anharmonic.errors import MissingExtra
 
-__all__ = ["Curve", "Dot", "Panel", "Picture", "curves", "dots", "maps", "write_pictures"]
+__all__ = [
+    "Cloud",
+    "Curve",
+    "Dot",
+    "Panel",
+    "Picture",
+    "clouds",
+    "curves",
+    "dots",
+    "maps",
+    "write_pictures",
+]
 
 COLOURS = ("#1b6ca8", "#d1495b", "#2a9d8f", "#e09f3e", "#6d597a", "#555555")
 CLASSES = ((0.0, "#8fb8de"), (0.5, "#f3d79b"), (1.0, "#d98880"))
@@ -23,13 +34,17 @@ PANEL = (260, 240)
 
 
 class Curve(NamedTuple):
-    """A line: its name, places and heights, and the errors of the heights."""
+    """A line: its name, places and heights, and the errors of the heights.
+
+    `colour` is the number of its colour, for lines that belong together; its place else.
+    """
 
     name: str
     x: Sequence[float] | Floats
     y: Sequence[float] | Floats
     errors: Sequence[float] | Floats | None = None
     dash: str = "solid"
+    colour: int | None = None
 
 
 class Panel(NamedTuple):
@@ -55,6 +70,15 @@ class Dot(NamedTuple):
     high: float
 
 
+class Cloud(NamedTuple):
+    """Points of one series on one panel."""
+
+    panel: str
+    series: str
+    x: Floats
+    y: Floats
+
+
 @dataclass(frozen=True)
 class Picture:
     """A figure that is drawn when it is wanted."""
@@ -78,12 +102,16 @@ def _curves(lines: Sequence[Curve], x_title: str, y_title: str, log: str) -> Any
             y=np.asarray(line.y).tolist(),
             error_y=None if line.errors is None else {"array": np.asarray(line.errors).tolist()},
             mode="lines" if line.dash != "solid" else "lines+markers",
-            line={"color": COLOURS[at % len(COLOURS)], "dash": line.dash},
+            line={"color": COLOURS[_number(at, line) % len(COLOURS)], "dash": line.dash},
         )
     for axis, title in (("x", x_title), ("y", y_title)):
         figure.update_layout({f"{axis}axis": _axis(title, axis in log)})
     figure.update_layout(**_style(), width=720, height=400, showlegend=True)
     return figure
+
+
+def _number(at: int, line: Curve) -> int:
+    return at if line.colour is None else line.colour
 
 
 def dots(marks: Sequence[Dot], x_title: str, line: float) -> Callable[[], Any]:
@@ -131,6 +159,37 @@ def _dots(marks: Sequence[Dot], x_title: str, line: float) -> Any:
     figure.update_layout(
         margin={"l": 190, "r": 20, "t": 40, "b": 95}, legend={"orientation": "h", "y": -0.16}
     )
+    return figure
+
+
+def clouds(every: Sequence[Cloud], x_title: str, y_title: str, log: str = "") -> Callable[[], Any]:
+    """Panels side by side, the points of every series; `log` names the logarithmic axes."""
+    return partial(_clouds, tuple(every), x_title, y_title, log)
+
+
+def _clouds(every: Sequence[Cloud], x_title: str, y_title: str, log: str) -> Any:
+    _plotly()
+    from plotly.subplots import make_subplots
+
+    panels, series = (
+        list(dict.fromkeys(getattr(cloud, name) for cloud in every)) for name in ("panel", "series")
+    )
+    figure = make_subplots(1, len(panels), subplot_titles=panels, horizontal_spacing=0.08)
+    for cloud in every:
+        across, at = panels.index(cloud.panel) + 1, series.index(cloud.series)
+        figure.add_scatter(
+            name=cloud.series,
+            x=np.asarray(cloud.x).tolist(),
+            y=np.asarray(cloud.y).tolist(),
+            mode="markers",
+            marker={"color": COLOURS[at % len(COLOURS)], "size": 6, "opacity": 0.7},
+            showlegend=across == 1,
+            row=1,
+            col=across,
+        )
+    figure.update_xaxes(**_axis(x_title, "x" in log))
+    figure.update_yaxes(**_axis(y_title, "y" in log))
+    figure.update_layout(**_style(), width=460 * len(panels), height=400, showlegend=True)
     return figure
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,15 @@ from studies.page import Page, Row, Section, Tell, silent
 from studies.spade_training.nodes import logits_of
 from studies.streams import SpadeStream
 
-__all__ = ["Size", "network_in", "spade_clever"]
+__all__ = [
+    "NORMS",
+    "Size",
+    "bound_rows",
+    "guided_bounds",
+    "guided_verdict",
+    "network_in",
+    "spade_clever",
+]
 
 NORMS: dict[str, tuple[float, float]] = {"2": (2, 5.0), "inf": (np.inf, 0.5)}
 NETWORKS = {"radius 0": "plain", "radius 0.3": "PGD-0.3"}
@@ -65,7 +74,8 @@ def spade_clever(data: Path, seed: int = 0, tell: Tell = silent, size: Size | No
     for name, file in NETWORKS.items():
         tell(f"network trained with {name}")
         module = network_in(data / f"{file}.npz") if kept else _trained(digits, name, size, seed)
-        rows, means[name] = _rows(module, name, test, size, seed, tell)
+        bounds, queries = guided_bounds(module, test.images[:, None], size, seed, tell)
+        rows, means[name] = bound_rows(bounds, queries, PAPER[name])
         share = accuracy(module, test.images[:, None], test.labels)
         sections.append(
             Section(
@@ -81,7 +91,7 @@ def spade_clever(data: Path, seed: int = 0, tell: Tell = silent, size: Size | No
             than those of ten or a hundred samples taken by chance, so a few guided samples say
             more (Table 5).""",
         sections=tuple(sections),
-        verdict=tuple(_verdict(means)),
+        verdict=tuple(guided_verdict(means)),
         seed=seed,
         needs="--data DIR",
     )
@@ -121,12 +131,15 @@ def _trained(digits: Digits, name: str, size: Size, seed: int) -> Any:
     return module
 
 
-def _rows(
-    module: Any, name: str, test: Digits, size: Size, seed: int, tell: Tell
-) -> tuple[list[Row], dict[str, tuple[Estimate, Estimate]]]:
-    """A row for each choice of samples and norm, and their means."""
-    flat = test.images.reshape(len(test.images), -1)
-    outputs = logits_of(module, test.images)
+def guided_bounds(
+    module: Any, images: Any, size: Size, seed: int, tell: Tell = silent
+) -> tuple[dict[str, dict[str, Floats]], dict[str, int]]:
+    """CLEVER bounds by choice of samples and norm, and the queries of one sample by norm.
+
+    `images` (samples, channels, height, width) are what SPADE's scores are of.
+    """
+    flat = images.reshape(len(images), -1)
+    outputs = logits_of(module, images)
     chosen: dict[str, Integers] = {}
     for neighbours in (10, 20):
         tell(f"SPADE with {neighbours} neighbours")
@@ -139,13 +152,13 @@ def _rows(
     )
     chosen["10 by chance"], chosen[f"{size.chance} by chance"] = chance[:10], chance
     every = np.unique(np.concatenate(list(chosen.values())))
-    bounds: dict[str, Floats] = {}
+    bounds: dict[str, dict[str, Floats]] = {what: {} for what in chosen}
     queries: dict[str, int] = {}
     for norm, (order, radius) in NORMS.items():
         tell(f"CLEVER of {len(every)} samples, norm {norm}")
         found = clever(
             module,
-            test.images[every][:, None],
+            images[every],
             norm=order,
             radius=radius,
             blocks=size.blocks,
@@ -153,16 +166,25 @@ def _rows(
             scale=None,
             seed=seed,
         )
-        bounds[norm] = found.values
         queries[norm] = found.queries // len(every)
+        for what, samples in chosen.items():
+            bounds[what][norm] = found.values[np.searchsorted(every, samples)]
+    return bounds, queries
+
+
+def bound_rows(
+    bounds: dict[str, dict[str, Floats]],
+    queries: dict[str, int],
+    papers: Mapping[str, tuple[str, str]],
+) -> tuple[list[Row], dict[str, tuple[Estimate, Estimate]]]:
+    """A row for each choice of samples and norm, and their means."""
     rows, means = [], {}
-    for what, samples in chosen.items():
-        places = np.searchsorted(every, samples)
-        pair = tuple(_mean(bounds[norm][places]) for norm in NORMS)
+    for what, by_norm in bounds.items():
+        pair = tuple(_mean(np.asarray(by_norm[norm])) for norm in NORMS)
         means[what] = (pair[0], pair[1])
         for at, norm in enumerate(NORMS):
-            paper = PAPER[name].get(what, ("", ""))[at]
-            asked = queries[norm] * len(samples)
+            paper = papers.get(what, ("", ""))[at]
+            asked = queries[norm] * len(by_norm[norm])
             rows.append(Row(f"{what}, norm {norm}", pair[at], paper, queries=asked))
     return rows, means
 
@@ -172,7 +194,7 @@ def _mean(values: Floats) -> Estimate:
     return Estimate(float(moments.mean), float(moments.error))
 
 
-def _verdict(means: dict[str, dict[str, tuple[Estimate, Estimate]]]) -> list[str]:
+def guided_verdict(means: dict[str, dict[str, tuple[Estimate, Estimate]]]) -> list[str]:
     lines = []
     for name, found in means.items():
         guided, chance = found["10 of SPADE, 10 neighbours"], list(found.values())[-1]

@@ -5,6 +5,9 @@ from __future__ import annotations
 from enum import IntEnum, unique
 
 __all__ = [
+    "DimensionStream",
+    "ExplainableStream",
+    "FraudStream",
     "ImageStream",
     "LanguageStudyStream",
     "OverDataStream",
@@ -42,6 +45,9 @@ class ImageStream(IntEnum):
 
     PHOTO_ORDER = 41
     PHOTO_BOOTSTRAP = 43
+    NESTED_FOLDS = 44
+    MOVED_PHOTOS = 45
+    HALVES = 46
 
 
 @unique
@@ -51,6 +57,11 @@ class SpadeStream(IntEnum):
     TRAINING_ARMS = 31
     CHANCE_SAMPLE = 41
     TRAINING_COSTS = 43
+    RANDOM_EDGES = 44
+    THEORY_EDGES = 45
+    THEORY_POINTS = 46
+    THEORY_DIRECTIONS = 47
+    CLEVER_SAMPLE = 48
 
 
 @unique
@@ -62,6 +73,10 @@ class LanguageStudyStream(IntEnum):
     QUESTION_BOOTSTRAP = 83
     ABLATION_SAMPLE = 84
     CHOICE_HALVES = 85
+    ENSEMBLE_FOLDS = 86
+    ENSEMBLE_BOOTSTRAP = 87
+    MADE_QUESTIONS = 88
+    ASCENT_QUESTIONS = 89
 
 
 @unique
@@ -83,3 +98,29 @@ class TablesStream(IntEnum):
     MEASURED_POINTS = 102
     SET_BOOTSTRAP = 103
     REMEASURED = 104
+
+
+@unique
+class ExplainableStream(IntEnum):
+    """What the study of explanations draws."""
+
+    ROWS = 121
+    DRAWS = 122
+    SET_BOOTSTRAP = 123
+
+
+@unique
+class FraudStream(IntEnum):
+    """What the study of rare positives draws."""
+
+    SPLIT = 131
+    POINTS = 132
+    SET_BOOTSTRAP = 133
+
+
+@unique
+class DimensionStream(IntEnum):
+    """What the study of weakness against dimension draws."""
+
+    NOISE = 141
+    DIRECTIONS = 142

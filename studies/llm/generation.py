@@ -12,7 +12,7 @@ import gzip
 import json
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,6 +21,7 @@ from studies.llm.tokens import Vocabulary, read_vocabulary
 
 __all__ = ["Batches", "answer_groups", "generate"]
 
+Watch = Callable[[Any, Any], None]
 NEW = 48
 """Tokens an answer may have: enough for the fact that was asked for."""
 
@@ -43,8 +44,12 @@ def generate(
     temperature: float = 0.0,
     new: int = NEW,
     seed: int = 0,
+    watch: Watch | None = None,
 ) -> list[list[int]]:
-    """The tokens that follow each prompt, until `end` or `new` of them."""
+    """The tokens that follow each prompt, until `end` or `new` of them.
+
+    `watch` is called at every step with the logits (B, V) and the tokens chosen (B,).
+    """
     import torch
 
     device = network.weights["token_embd.weight"].device
@@ -65,6 +70,8 @@ def generate(
     done = torch.zeros(len(prompts), dtype=torch.bool, device=device)
     for step in range(new):
         said.append(_chosen(logits, temperature, noise))
+        if watch is not None:
+            watch(logits, said[-1])
         done |= said[-1] == end
         at = width + step
         if step + 1 == new or bool(done.all()):

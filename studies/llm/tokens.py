@@ -36,6 +36,10 @@ class Vocabulary:
         kept = tokens[: tokens.index(self.end)] if self.end in tokens else tokens
         return str(self.tokenizer.decode(kept, skip_special_tokens=True)).strip()
 
+    def first(self, text: str) -> int:
+        """The token that a text begins with."""
+        return self._plain(text)[0]
+
     def _plain(self, text: str) -> list[int]:
         return list(self.tokenizer.encode(text).ids)
 

@@ -28,7 +28,17 @@ from studies.overfitting.sets import Task
 from studies.overfitting.sets import split as numeric_split
 from studies.streams import OverDataStream
 
-__all__ = ["CHOSEN_ON", "CLASSIFICATIONS", "TABLES", "TESTED_ON", "Split", "split", "with_flips"]
+__all__ = [
+    "CHOSEN_ON",
+    "CLASSIFICATIONS",
+    "TABLES",
+    "TESTED_ON",
+    "Split",
+    "Table",
+    "read_rows",
+    "split",
+    "with_flips",
+]
 
 NOISE = 0.1
 TESTED = 1000
@@ -140,6 +150,13 @@ def split(name: str, seed: int, data: Path | None = None, noise: bool = True) ->
         answers[test],
         moving,
     )
+
+
+def read_rows(table: Table, data: Path | None = None) -> tuple[Floats, tuple[int, ...], Any]:
+    """All rows of a table as numbers, the columns that were numbers, and the answers."""
+    frame, answers = _read(table, data)
+    numbers, moving = _numbers(frame, np.arange(len(frame)))
+    return numbers, moving, answers
 
 
 def with_flips(answers: Any, seed: int, share: float = NOISE) -> tuple[Any, Integers]:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FILE", "RADII", "REDUCED", "Effort", "Networks", "trained"]
 
-RADII = (0.0, 0.1, 0.2, 0.3)
+RADII = (0.0, 0.1, 0.2, 0.3, 0.4)
 FILE = "spade-networks.npz"
 EVALUATED = 5000
 """Digits that are attacked at once when accuracy is measured."""
@@ -56,7 +56,7 @@ class Networks:
     """What networks answer to the test digits, and how often they are right.
 
     `radii` and `seeds` (networks,), `logits` (networks, digits, 10), `clean` (networks,), and
-    `robust` (networks, 3): accuracy under PGD of radii 0.1, 0.2 and 0.3.
+    `robust` (networks, 4): accuracy under PGD of radii 0.1, 0.2, 0.3 and 0.4.
     """
 
     radii: Floats

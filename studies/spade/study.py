@@ -1,139 +1,147 @@
-"""SPADE's Tables 1 and 2 and Fig. 3 on MNIST: does the score fall as robustness grows?"""
+"""SPADE's Tables 1 and 2 and Fig. 3: does the score fall as robustness grows?"""
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from anharmonic._core.estimate import Estimate
 from anharmonic._core.protocols import Floats
-from studies.mnist import read_mnist
-from studies.page import Page, Row, Section, Tell, silent
+from anharmonic.errors import InputError
+from studies.page import Page, Row, Section, Tell, prose, silent
 from studies.pictures import Curve, Picture, curves
-from studies.spade.measuring import CURVE, DISTANCES, EDGES, TABLE, Found, measured
-from studies.spade.networks import FILE, RADII, REDUCED, Effort, Networks, trained
+from studies.spade.case import CIFAR, MNIST, TABLE
+from studies.spade.measuring import DISTANCES, EDGES, RANDOM, Found, mean_of
+from studies.spade.networks import REDUCED, Effort
+from studies.spade.results import digits_found, read
 from studies.spade.verdict import verdict
 
-__all__ = ["spade_tables"]
-
-WHOLE = 60_000
-PAPER_SCORES = {10: ("42", "40", "37", "33"), 20: ("41", "39", "36", "30")}
-PAPER_TOP = {10: ("6.6", "6.1", "6.5", "7.7"), 20: ("5.1", "5.3", "5.6", "6.4")}
-PAPER_CHANCE = {10: ("3.1", "2.6", "2.5", "2.7"), 20: ("2.4", "2.3", "2.2", "2.2")}
+__all__ = ["spade_cifar_tables", "spade_tables", "tables_page"]
 
 
 def spade_tables(
     data: Path, seed: int = 0, tell: Tell = silent, effort: Effort = REDUCED, digits: int = 10_000
 ) -> Page:
-    """Train networks (or read what `networks` wrote into the folder), score and compare them."""
-    learned, test = read_mnist(data)
-    asked = test.first(digits)
-    kept = data / FILE
-    networks = Networks.load(kept) if kept.exists() else trained(learned, asked, effort, seed, tell)
-    found = measured(networks, asked, seed, tell)
+    """The page from kept measurements, or from digits: networks trained, scored and compared."""
+    kept = data / f"{MNIST.name}.json"
+    if kept.is_file():
+        return tables_page(read(kept, MNIST), MNIST.needs)
+    return tables_page(digits_found(data, seed, tell, effort, digits), "--data MNIST")
+
+
+def spade_cifar_tables(data: Path, seed: int = 0, tell: Tell = silent) -> Page:
+    """The page from kept measurements; how they are made is said on the page."""
+    kept = data / f"{CIFAR.name}.json"
+    if not kept.is_file():
+        raise InputError(
+            f"there is no {kept.name} in {data}: give docs/reproduce/results, or measure anew with "
+            "python -m studies.spade_cifar.running and studies.spade_cifar.results"
+        )
+    return tables_page(read(kept, CIFAR), CIFAR.needs)
+
+
+def tables_page(found: Found, needs: str) -> Page:
+    """What was found, as a page; a reduced run is not held against the paper's figures."""
+    case = found.case
+    reduced = found.about.get("reduced")
+    if reduced:
+        found = replace(found, case=case.without_figures())
+    sections = (_trained(found), _table_1(found), _figure_3(found), *_table_2(found))
     return Page(
-        name="spade",
-        title="SPADE and robustness on MNIST",
-        claim="""SPADE scores fall as networks become more robust: 42, 40, 37, 33 for PGD training
-            at ε = 0, 0.1, 0.2, 0.3 (Table 1, 10 neighbours). The 100 edges with the largest scores
-            are distorted more than random ones (Table 2). With few neighbours the order can be
-            wrong (Fig. 3).""",
-        sections=(_trained(found), _table_1(found), _figure_3(found), *_table_2(found)),
-        verdict=verdict(found),
-        seed=seed,
-        needs="--data DIR",
+        name=case.name,
+        title=case.title,
+        claim=case.claim,
+        sections=(*sections, Section("The whole run", case.whole)) if reduced else sections,
+        verdict=(reduced, *map(_in_small, verdict(found))) if reduced else verdict(found),
+        seed=int(found.about["seed"]),
+        needs=needs,
     )
+
+
+def _in_small(line: str) -> str:
+    """The same without a judgement of the paper's claim."""
+    return re.sub(r"^(?:Confirmed in part|Not confirmed|Confirmed)\b", "In small", prose(line))
 
 
 def _trained(found: Found) -> Section:
-    networks, effort = found.networks, found.networks.effort
+    clean = found.over_seeds([each["clean"] for each in found.networks])
     rows = []
-    for at, radius in enumerate(RADII):
-        rows.append(Row(f"ε = {radius:g}, clean", found.over_seeds(networks.clean)[at]))
-        for place, attack in enumerate(RADII[1:]):
-            share = found.over_seeds(networks.robust[:, place])[at]
-            rows.append(Row(f"ε = {radius:g}, under PGD-20 of {attack:g}", share))
-    less = " The paper's networks had the whole training set and more time."
-    less = less if effort.rows < WHOLE else ""
-    return Section(
-        "The networks",
-        f"""LeNet-5, trained plainly (ε = 0) and under PGD-{effort.steps} in L∞ balls of radius ε,
-        {effort.seeds} seeds each: {effort.rows:,} digits, {effort.epochs} epochs, batches of
-        {effort.batch}. Accuracy on {networks.logits.shape[1]:,} test digits, under attack on the
-        first {effort.attacked:,}; mean over seeds and its error.{less}""",
-        tuple(rows),
-    )
+    for at, radius in enumerate(found.trained):
+        rows.append(Row(f"ε = {radius:g}, clean", clean[at], queries=_asked(found, "clean")))
+        for place, attack in enumerate(found.case.attacks):
+            share = found.over_seeds([each["robust"][place] for each in found.networks])[at]
+            case = f"ε = {radius:g}, under PGD-20 of {attack:g}"
+            rows.append(Row(case, share, queries=_asked(found, "attacked") * 21))
+    return Section("The networks", found.about["networks"], tuple(rows))
+
+
+def _asked(found: Found, which: str) -> int:
+    """Forward passes of the networks of one radius."""
+    return int(found.about[which]) * len(np.unique(found.seeds))
 
 
 def _table_1(found: Found) -> Section:
-    rows = []
-    for neighbours in TABLE:
-        means = found.over_seeds(found.values(neighbours))
-        for at, radius in enumerate(RADII):
-            rows.append(
-                Row(
-                    f"{neighbours} neighbours, ε = {radius:g}",
-                    means[at],
-                    PAPER_SCORES[neighbours][at],
-                    remark=_remark(found, neighbours, radius),
-                )
-            )
-    for neighbours in TABLE:
-        logarithms = np.log(found.values(neighbours))
-        for radius in RADII[1:]:
-            fall = _fall(found, logarithms, radius)
-            told = _paper_fall(neighbours, radius)
-            rows.append(Row(f"{neighbours} neighbours, log of ε = 0 over {radius:g}", fall, told))
+    case, rows = found.case, []
+    for count in TABLE:
+        means = found.over_seeds(found.values(count))
+        for at, radius in enumerate(found.trained):
+            name = f"{count} neighbours, ε = {radius:g}"
+            paper, remark = case.paper(case.scores, count, at), _remark(found, count, radius)
+            rows.append(Row(name, means[at], paper, remark=remark))
+    for count in TABLE:
+        rows += _falls(found, count, papers=True)
     return Section(
         "Model scores (Table 1)",
-        """The largest eigenvalue over the test digits, mean over seeds and its error. A single
-        network's score has a spread of its own for new digits, from 8 disjoint blocks. The log
+        """The largest eigenvalue over the test set, mean over seeds and its error. A single
+        network's score has a spread of its own for new points, from 8 disjoint blocks. The log
         ratios are between networks of one seed: above 0, the robust network has the smaller
         score.""",
         tuple(rows),
     )
 
 
-def _fall(found: Found, logarithms: Floats, radius: float) -> Estimate:
+def _falls(found: Found, count: int, papers: bool = False) -> list[Row]:
     """How much smaller the logarithm is than that of the plain network of the same seed."""
-    radii = found.networks.radii
-    gaps = np.full(len(radii), np.nan)
-    gaps[radii == radius] = logarithms[radii == 0] - logarithms[radii == radius]
-    return found.over_seeds(gaps)[RADII.index(radius)]
+    logarithms, case, rows = np.log(found.values(count)), found.case, []
+    for at, radius in enumerate(found.trained):
+        if not radius:
+            continue
+        fall = mean_of(found.gaps(logarithms, radius))
+        first, other = (
+            (case.paper(case.scores, count, place) for place in (0, at))
+            if papers
+            else (
+                "",
+                "",
+            )
+        )
+        told = f"{np.log(float(first) / float(other)):.2f}" if other else ""
+        rows.append(Row(f"{count} neighbours, log of ε = 0 over {radius:g}", fall, told))
+    return rows
 
 
-def _paper_fall(neighbours: int, radius: float) -> str:
-    first, other = (float(PAPER_SCORES[neighbours][RADII.index(each)]) for each in (0, radius))
-    return f"{np.log(first / other):.2f}"
-
-
-def _remark(found: Found, neighbours: int, radius: float) -> str:
-    """What a reader must know beside the mean: spread for new digits, and repairs."""
-    radii = found.networks.radii.tolist()
-    both = zip(radii, found.scores(neighbours), strict=True)
+def _remark(found: Found, count: int, radius: float) -> str:
+    """What a reader must know beside the mean: spread for new points, and repairs."""
+    both = zip(found.radii.tolist(), found.scores(count), strict=True)
     own = [each for other, each in both if other == radius]
-    spread = np.mean([each.error / each.score for each in own])
-    added = [each.settings.edges_added for each in own]
+    spread = np.mean([np.log(each["blocks"]).std(ddof=1) for each in own])
+    added = [each["added"] for each in own]
     joints = f"; {', '.join(map(str, added))} edges added to join parts" if any(added) else ""
-    return f"one network ± {spread:.0%} for new digits{joints}"
+    return f"one network ± {spread:.0%} for new points{joints}"
 
 
 def _figure_3(found: Found) -> Section:
     lines, rows = [], []
-    for at, radius in enumerate(RADII):
-        means = [found.over_seeds(found.values(neighbours))[at] for neighbours in CURVE]
+    curve = found.curve()
+    for at, radius in enumerate(found.trained):
+        means = [found.over_seeds(found.values(count))[at] for count in curve]
         heights, errors = zip(*means, strict=True)
-        lines.append(Curve(f"ε = {radius:g}", CURVE, heights, errors))
-        if radius:
-            rows += [
-                Row(
-                    f"{neighbours} neighbours, log of ε = 0 over {radius:g}",
-                    _fall(found, np.log(found.values(neighbours)), radius),
-                )
-                for neighbours in CURVE
-                if neighbours not in TABLE
-            ]
+        lines.append(Curve(f"ε = {radius:g}", curve, heights, errors))
+    for count in curve:
+        rows += [] if count in TABLE else _falls(found, count)
     picture = Picture(
         "neighbours",
         "SPADE against the number of neighbours (Fig. 3), mean over seeds and its error.",
@@ -141,27 +149,24 @@ def _figure_3(found: Found) -> Section:
     )
     return Section(
         "Scores against neighbours (Fig. 3)",
-        "The same networks and digits, with other numbers of neighbours.",
+        "The same networks and points, with other numbers of neighbours; the paper's end at 20.",
         tuple(rows),
         (picture,),
     )
 
 
 def _table_2(found: Found) -> list[Section]:
-    sections = []
+    case, sections = found.case, []
     for distance in DISTANCES:
         rows = []
-        for neighbours in TABLE:
-            each = found.stretched[neighbours, distance]
-            sides = {
-                "top": ([one.means[0].value for one in each], PAPER_TOP),
-                "random": ([one.means[1].value for one in each], PAPER_CHANCE),
-            }
-            for which, (values, paper) in sides.items():
-                for at, mean in enumerate(found.over_seeds(np.array(values))):
-                    told = paper[neighbours][at] if distance == "geodesic" else ""
-                    case = f"{neighbours} neighbours, ε = {RADII[at]:g}, {which} edges"
-                    rows.append(Row(case, mean, told))
+        for count in TABLE:
+            for which, figures in (("top", case.top), ("chance", case.chance)):
+                values: Floats = np.array(found.stretched(count, distance, which))[:, 0]
+                word = "top" if which == "top" else "random"
+                for at, mean in enumerate(found.over_seeds(values)):
+                    told = case.paper(figures, count, at) if distance == "geodesic" else ""
+                    name = f"{count} neighbours, ε = {found.trained[at]:g}, {word} edges"
+                    rows.append(Row(name, mean, told))
         sections.append(
             Section(
                 f"Distortion by {distance} distance" + " (Table 2)" * (distance == "geodesic"),
@@ -171,4 +176,21 @@ def _table_2(found: Found) -> list[Section]:
                 tuple(rows),
             )
         )
-    return sections
+    return [*sections, _random_edges(found)]
+
+
+def _random_edges(found: Found) -> Section:
+    rows = []
+    for count in TABLE:
+        means = np.array(found.stretched(count, "random", ""))[:, 0]
+        for at, mean in enumerate(found.over_seeds(means)):
+            rows.append(Row(f"{count} neighbours, ε = {found.trained[at]:g}", mean))
+        for before, radius in zip(found.trained, found.trained[1:], strict=False):
+            gap: Estimate = mean_of(found.gaps(means, radius, before))
+            rows.append(Row(f"{count} neighbours, ε = {before:g} less {radius:g}", gap))
+    return Section(
+        "Random edges (observation 2)",
+        f"""Geodesic distortion of {RANDOM:,} random edges, for more precision than 100 give; the
+        differences are between networks of one seed.""",
+        tuple(rows),
+    )

@@ -12,7 +12,7 @@ from anharmonic._core.randomness import generator
 from anharmonic.training import spade_radii
 from studies.streams import SpadeStream
 
-__all__ = ["ATTACKED", "FULL", "PENALISED", "REDUCED", "Plan", "radii_of"]
+__all__ = ["ATTACKED", "FULL", "PENALISED", "REDUCED", "TABLE_3", "Plan", "radii_of"]
 
 SMALL, LARGE, SHARE = 0.2, 0.4, 0.75
 ATTACKED = {
@@ -23,6 +23,8 @@ ATTACKED = {
     "PGD 0.3": "every image attacked with radius 0.3",
     "PGD 0.2": "every image attacked with radius 0.2",
 }
+TABLE_3 = ("vanilla", "random", "random, 75%", "SPADE-guided")
+"""The arms of the table alone, for runs with more seeds."""
 PENALISED = {"plain": 0.0, "gamma penalty 0.1": 0.1, "gamma penalty 1": 1.0}
 
 

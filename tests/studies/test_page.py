@@ -91,7 +91,7 @@ def test_a_page_is_written_with_its_pictures_and_again_the_same(page, tmp_path):
 
 def test_no_line_begins_like_a_list():
     for mark in ("0.", "3)", "+", "-", "*", "#", ">"):
-        claim = " ".join(f"word{'s' * (each % 7)} {mark} more" for each in range(400))
+        claim = " ".join(f"It rose. {mark} 3 more. Word." for _ in range(20))
         text = Page("n", "t", claim, (), (), 0).markdown().split("**The paper says.**")[1]
         assert len(text.splitlines()) > 10
         assert not [line for line in text.splitlines() if line.lstrip().startswith(f"{mark} ")]
@@ -136,3 +136,12 @@ def test_every_study_has_its_page_in_the_documentation():
         assert f"reproduce/{name}.md" in nav
         for target in re.findall(r"\]\((pictures/[^)]+)\)", text):
             assert (DOCS / target).stat().st_size < 150_000
+
+
+def test_a_page_has_a_sentence_per_line_and_abbreviations_end_none():
+    words = "See Fig. 3 and eq. 4 (Cheng et al. 2021). “So it is.” 20 more.\n It rose."
+    section = Section("s", words)
+    text = Page("p", "P", "A. B?", (section,), ("It is so. Or not.",), 0).markdown()
+    lines = ["See Fig. 3 and eq. 4 (Cheng et al. 2021).", "“So it is.”", "20 more.", "It rose."]
+    assert "\n".join(lines) in text
+    assert "- It is so.\n  Or not." in text

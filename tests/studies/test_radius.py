@@ -6,6 +6,9 @@ import pytest
 
 from studies import radius
 
+# Models are trained for all of it.
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def sections():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ import pytest
 
 from anharmonic.errors import InputError
 from studies.spade_clever import Size, spade_clever
-from studies.spade_training.arms import ATTACKED, PENALISED, Plan, radii_of
+from studies.spade_training.arms import ATTACKED, PENALISED, TABLE_3, Plan, radii_of
+from studies.spade_training.measuring import measured
 from studies.spade_training.study import spade_training, training_page
 
 DOCS = Path(__file__).parents[2] / "docs" / "reproduce"
@@ -62,6 +64,7 @@ def test_radii_follow_their_arm() -> None:
     assert 30 < (radii["random"] == 0.4).sum() < 70
 
 
+@pytest.mark.slow
 def test_the_study_trains_every_arm_and_makes_a_page(folder: Path, tmp_path: Path) -> None:
     page = spade_training(folder, plan=TINY)
     rows = page.rows()
@@ -103,6 +106,19 @@ def test_saved_results_are_not_trained_again(folder: Path, tmp_path: Path) -> No
         spade_training(tmp_path)
 
 
+def test_a_run_of_the_table_alone_takes_its_place(folder: Path, tmp_path: Path) -> None:
+    """More seeds for Table 3 stand in the results beside the other arms."""
+    plan = replace(TINY, seeds=3)
+    nodes = np.random.default_rng(0).random((3, 60))
+    alone = measured(folder, nodes, tmp_path, plan, table=True)
+    assert set(alone["arms"]) == set(TABLE_3)
+    assert json.loads((tmp_path / "results.json").read_text())["arms"] == alone["arms"]
+    page = training_page(saved() | {"table": alone})
+    assert "3 seeds" in page.markdown()
+    assert page.rows()["Table 3: random, PGD-3"].queries == 12 * 3 * (3 + 1)
+    assert page.rows()["A gamma penalty: plain: clean"].queries == 3000
+
+
 def test_an_order_that_does_not_hold_is_said_not_to() -> None:
     found = saved()
     found["arms"]["vanilla"]["hits"]["20×PGD-100"]["hits"] = [990, 991, 992]
@@ -118,6 +134,7 @@ def test_the_published_page_is_what_the_published_results_say() -> None:
     assert page.markdown() == (DOCS / "spade-training.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_guided_clever_makes_a_page(folder: Path) -> None:
     size = Size(images=100, tested=60, chance=11, blocks=10, block_size=2)
     page = spade_clever(folder, size=size)

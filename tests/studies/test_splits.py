@@ -8,6 +8,9 @@ from anharmonic._core.statistics import share_interval
 from anharmonic.demos import wine
 from studies import splits
 
+# Models are trained for all of it.
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def page():

@@ -1,0 +1,1 @@
+"""Does gamma tell where a model can be explained?"""

@@ -1,0 +1,1 @@
+"""Images, further: groups of classes, drift, size and colour, adversarial inputs."""

@@ -1,0 +1,1 @@
+"""Answers, further: ensembles, kinds of characters, magnitudes, likelihoods, ascents, made sets."""

@@ -1,0 +1,1 @@
+"""What SPADE's theorems and remarks say, held against what networks do."""
