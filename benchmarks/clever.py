@@ -16,6 +16,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 import anharmonic as ah
 from anharmonic.measures.clever import result
@@ -47,7 +48,7 @@ def network() -> Any:
     return module.eval()
 
 
-def scored(images: Any, **arguments: Any) -> ah.CleverScores:
+def scored(images: NDArray[Any], **arguments: Any) -> ah.CleverScores:
     return ah.clever(
         network(), images, norm=np.inf, radius=RADIUS, scale=None, bounds=(0, 1), **arguments
     )

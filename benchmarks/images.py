@@ -49,15 +49,18 @@ def main() -> bool:
         for size in SIZES
     }
     best = min(trials, key=lambda size: trials[size])
-    search = partial(
-        ah.adversarial_search,
-        *(model, images[:IMAGES]),
-        radius=100.0,
-        bounds=(0, 255),
-        scale=None,
-        steps=STEPS,
-        stop=False,
-    )
+
+    def search() -> ah.Search:
+        return ah.adversarial_search(
+            model,
+            images[:IMAGES],
+            radius=100.0,
+            bounds=(0, 255),
+            scale=None,
+            steps=STEPS,
+            stop=False,
+        )
+
     rows = int(search().queries.sum())
     bare = [seconds(partial(asked, model, pixels, best, rows))]
     shares = []

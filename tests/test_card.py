@@ -14,7 +14,7 @@ from huggingface_hub import ModelCard
 import anharmonic as ah
 from anharmonic.errors import InputError, MissingExtra
 from anharmonic.report.card import END, START, add_to_card
-from tests.test_cli import run
+from tests.command import run
 
 POINTS = np.random.default_rng(0).normal(size=(60, 3))
 FRONT = """---

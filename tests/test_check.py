@@ -16,7 +16,7 @@ from sklearn.linear_model import LogisticRegression
 
 import anharmonic as ah
 from anharmonic.cli.junit import write_error
-from tests.test_cli import run
+from tests.command import run
 
 
 @pytest.fixture(scope="module")

@@ -1,12 +1,10 @@
-"""The command line, in processes of its own, as a user runs it."""
+"""The command line: what it prints, writes and ends with."""
 
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
-from pathlib import Path
 
 import joblib
 import numpy as np
@@ -19,8 +17,7 @@ from sklearn.linear_model import LogisticRegression
 
 import anharmonic as ah
 from anharmonic.cli.show import complain
-
-PROGRAM = Path(sys.executable).with_name("anharmonic")
+from tests.command import run, run_program
 
 
 @pytest.fixture(scope="module")
@@ -49,23 +46,8 @@ def files(tmp_path_factory):
     return folder
 
 
-def run(folder, *arguments, code=0):
-    environment = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1", "TERM": "dumb"}
-    done = subprocess.run(
-        [PROGRAM, *arguments],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        env=environment,
-        check=False,
-    )
-    assert done.returncode == code, done.stderr
-    return done
-
-
 def test_a_table_for_people(files):
-    done = run(files, "gamma", "--model", "model.onnx", "--data", "points.npy")
+    done = run_program(files, "gamma", "--model", "model.onnx", "--data", "points.npy")
     for words in ("mean gamma", "±", "queries", "distance between neighbours", "95% interval"):
         assert words in done.stdout
     assert "queries/s" in done.stderr
@@ -73,7 +55,7 @@ def test_a_table_for_people(files):
 
 def test_json_for_machines_and_a_file_for_later(files, tmp_path):
     out = tmp_path / "scores.parquet"
-    done = run(
+    done = run_program(
         files,
         "gamma",
         "--model",
@@ -104,7 +86,7 @@ def test_json_for_machines_and_a_file_for_later(files, tmp_path):
 def test_a_function_by_name_with_workers(files):
     common = ["gamma", "--model", "mine:total", "--data", "points.npy", "--json"]
     ways = ([], ["--threads", "2"], ["--processes", "2"])
-    alone, *shared = (json.loads(run(files, *common, *way).stdout) for way in ways)
+    alone, *shared = (json.loads(run_program(files, *common, *way).stdout) for way in ways)
     assert alone["mean"] > 0
     for other in shared:
         assert other == alone
@@ -136,20 +118,22 @@ def test_mistakes_end_in_one_line_and_code_1(files, arguments, words):
 
 
 def test_what_is_missing_is_named_with_code_2(files):
-    assert "MODEL" in run(files, "gamma", code=2).stderr
-    assert "--data" in run(files, "gamma", "mine:total", code=2).stderr
+    assert "MODEL" in run_program(files, "gamma", code=2).stderr
+    assert "--data" in run_program(files, "gamma", "mine:total", code=2).stderr
 
 
 def test_what_was_finished_is_kept_and_resumed(files, tmp_path):
     out = tmp_path / "scores.parquet"
     common = ["--data", "points.npy", "--batch-size", "200", "--out", str(out)]
-    done = run(files, "gamma", "--model", "mine:fragile", *common, code=1)
+    done = run_program(files, "gamma", "--model", "mine:fragile", *common, code=1)
     assert "the server is gone" in done.stderr
     kept = tmp_path / "scores.partial.parquet"
     assert not out.exists()
     assert str(kept) in done.stderr
-    run(files, "gamma", "--model", "mine:total", *common, "--resume", str(kept))
-    run(files, "gamma", "--model", "mine:total", *common[:-1], str(tmp_path / "whole.parquet"))
+    run_program(files, "gamma", "--model", "mine:total", *common, "--resume", str(kept))
+    run_program(
+        files, "gamma", "--model", "mine:total", *common[:-1], str(tmp_path / "whole.parquet")
+    )
     whole = ah.Scores.load(tmp_path / "whole.parquet")
     np.testing.assert_array_equal(ah.Scores.load(out).values, whole.values)
 
@@ -201,7 +185,10 @@ def test_compare_ranks_and_says_what_is_real(files):
 
 
 def test_the_demo_tells_the_overfit_models_apart(files):
-    rows = {row["model"]: row for row in json.loads(run(files, "demo", "--json").stdout)}
+    page = files / "demo.html"
+    done = run(files, "demo", "--json", "--out", str(page))
+    rows = {row["model"]: row for row in json.loads(done.stdout)}
+    assert "Accuracy against gamma" in page.read_text()
     assert rows["GBDT-2"]["gamma"] > 2 * rows["GBDT-1"]["gamma"]
     assert rows["MLP-2"]["gamma"] > 1.2 * rows["MLP-1"]["gamma"]
     for row in rows.values():

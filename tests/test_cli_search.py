@@ -11,7 +11,7 @@ from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
 
 import anharmonic as ah
-from tests.test_cli import run
+from tests.command import run
 
 
 @pytest.fixture(scope="module")
@@ -49,6 +49,26 @@ def test_ways_side_by_side(folder):
     )
     assert margin.rate.value > random.rate.value
     assert margin.path(3).shape[1] == 4
+
+
+def test_rows_that_flip_are_listed_by_the_names_of_the_data(folder):
+    import pandas as pd
+
+    frame = pd.read_csv(folder / "points.csv")
+    frame.index = [f"flower {row}" for row in range(len(frame))]
+    frame.to_csv(folder / "named.csv")
+    words = ("model.joblib", "--trust", "--data", "named.csv", "--drop", "target")
+    done = run(folder, "search", *words, "--count", "3")
+    assert "0.1 of the nearest-neighbour distance" in " ".join(done.stdout.split())
+    assert "decisions changed within a distance" in done.stdout
+    assert "the nearest 3 of" in done.stdout
+    assert done.stdout.count("flower ") == 3
+    (told,) = json.loads(run(folder, "search", *words, "--json").stdout)
+    listed = [row["name"] for row in told["flipped_rows"]]
+    assert listed[0] in done.stdout
+    assert len(listed) == told["flipped"]
+    within = told["curve"]["within"]
+    assert [part["share"] for part in within] == sorted(part["share"] for part in within)
 
 
 def test_json_and_images(folder):

@@ -86,26 +86,67 @@ def test_what_cannot_be_compared(arguments, words):
         ah.compare(**arguments)
 
 
-def test_a_sweep_of_one_model_recommends_a_radius_above_the_noise():
-    found = ah.sweep(waves(1), POINTS, [0.5, 0.1, 0.01])
-    assert found.radii == (0.01, 0.1, 0.5)
+def test_a_sweep_of_one_model_recommends_what_auto_takes():
+    found = ah.sweep(waves(1), POINTS)
     means, errors = found.means("model")
     assert (np.diff(means) > 0).all()
     assert (errors > 0).all()
+    assert found.recommended.radius == found.automatic
+    assert found.recommended.radius == ah.gamma(waves(1), POINTS).settings.radius
+    # There, the number is the one that gamma gives.
+    at = found.radii.index(found.recommended.radius)
+    assert means[at] == ah.gamma(waves(1), POINTS, ball="auto pairs").mean
+    assert "most local view" in repr(found)
+
+
+def test_a_sweep_of_one_model_leaves_autos_radius_only_where_noise_covers_it():
+    def saddle(x):
+        return x[:, 0] * x[:, 1]
+
+    found = ah.sweep(waves(1), POINTS, [0.5, 0.1, 0.01])
+    assert found.radii == (0.01, 0.1, 0.5)
     radius, why = found.recommended
-    assert radius in found.radii
-    assert "noise" in why
-    assert "recommended" in repr(found)
+    assert radius == 0.5
+    assert f"nearest to {found.automatic:.4g}" in why
+    covered = ah.sweep(saddle, POINTS, ball="random pairs", directions=4)
+    assert covered.recommended.radius == covered.automatic
+    assert "noise covers the mean" in covered.recommended.why
 
 
-def test_a_sweep_of_several_recommends_the_radius_that_tells_them_apart():
+def test_a_sweep_of_several_recommends_what_auto_takes_where_it_tells_them_apart():
     found = ah.sweep({"slow": waves(1), "fast": waves(2)}, POINTS)
     assert len(found.radii) == 6
     assert found.steady
     radius, why = found.recommended
-    assert "standard errors apart" in why
-    strengths = [each.differences[0].strength for each in found.comparisons]
-    assert radius == found.radii[int(np.argmax(strengths))]
+    assert radius == found.automatic
+    assert "tells all models apart" in why
+    assert "recommended" in repr(found)
+    assert found.summary()["automatic"] == found.automatic
+
+
+def test_a_sweep_takes_a_near_radius_where_that_alone_tells_models_apart():
+    # A period that auto's radius steps over: the two bend apart at half of it alone.
+    found = ah.sweep({"slow": waves(1), "fast": waves(2)}, POINTS)
+    auto, half = found.automatic, found.automatic / 2
+    told, untold = found.comparisons[3], ah.compare({"slow": waves(1), "fast": waves(1)}, POINTS)
+    swapped = ah.measures.compare.Sweep((half, auto), (told, untold), auto)
+    radius, why = swapped.recommended
+    assert radius == half
+    assert f"which {auto:.4g}" in why
+    alone = ah.measures.compare.Sweep((half / 2, auto), (told, untold), auto)
+    assert alone.recommended.radius == auto
+
+
+def test_without_data_a_sweep_recommends_what_can_be_seen():
+    grid = ah.regions.grid([(0, 1)] * 4, 3)
+    found = ah.sweep({"slow": waves(1), "fast": waves(2)}, grid, [0.1, 0.2])
+    assert found.automatic is None
+    assert "standard errors apart" in found.recommended.why
+    one = ah.sweep(waves(1), grid, [0.1, 0.2])
+    assert one.recommended == (
+        0.1,
+        "the smallest at which the mean is 3 times what noise would read",
+    )
 
 
 def test_a_sweep_needs_radii():
@@ -140,7 +181,7 @@ def test_memorising_shows_at_the_reference_points():
     assert found.queries == sum(each.queries for each in [*found.scores.values()]) + sum(
         each.queries for each in found.at_reference.values()
     )
-    assert "(at the reference)" in repr(found)
+    assert "at the reference (" in repr(found)
 
 
 def test_as_many_reference_points_as_points_and_none_twice():
@@ -176,3 +217,19 @@ def test_the_larger_of_two_means_is_seldom_called_larger_by_chance():
         found = ah.compare(models, points, reference=reference, radius=0.5, scale=None, seed=seed)
         wrong += any(each.real for each in found.differences)
     assert wrong <= 12, "binomial(100, 0.05) exceeds 12 once in a thousand"
+
+
+def test_every_verb_says_which_mean_it_gives():
+    new, train = POINTS[:80], POINTS[80:]
+    scores = ah.gamma(waves(2), new, reference=train)
+    compared = ah.compare({"m": waves(2)}, new, reference=train)
+    swept = ah.sweep(waves(2), new, reference=train)
+    assert "compare with a reference measures there too" in scores.summary()["reading"]
+    assert "which is what gamma, check and sweep give" in repr(compared)
+    assert compared.summary()["reading"] == compared.reading
+    assert "compare with a reference measures there too" in repr(swept)
+    # What they say is so: the points' mean is one number in all of them.
+    at_points = compared.scores["m"].mean
+    assert at_points == swept.means("model")[0][4]
+    assert at_points == ah.gamma(waves(2), new, reference=train, ball="auto pairs").mean
+    assert "as gamma, check and sweep give them" in ah.compare({"m": waves(2)}, new).reading

@@ -207,3 +207,40 @@ def test_the_same_seed_explains_the_same(flowers):
     assert one.counterfactual.changes == other.counterfactual.changes
     assert one.queries == other.queries
     assert one.deviation == pytest.approx(other.deviation, rel=1e-12)
+
+
+def test_the_answer_is_walked_on_to_the_rows_that_support_it():
+    reference = pd.DataFrame({"a": np.linspace(-2, 2, 41), "b": np.tile([0.0, 0.5, 1.0], 14)[:41]})
+    reference.index = [f"case {row}" for row in range(41)]
+
+    def halves(x):
+        first = np.asarray(x)[:, 0] < 0
+        return np.stack([first, ~first], axis=1).astype(float)
+
+    point = pd.DataFrame({"a": [1.05], "b": [0.5]})
+    found = ah.explain(halves, point, reference=reference)
+    support = found.support
+    assert support.walk[0] > 0.9
+    assert all(other.name.startswith("case ") for other in support.supporters)
+    assert "Of the reference, rows that weigh" in " ".join(found.sentences)
+    assert found.summary()["support"]["boundary"] == [row._asdict() for row in support.boundary]
+    assert not support.boundary or not support.boundary[-1].agrees
+    without = ah.explain(halves, point, reference=reference, supporters=0)
+    assert without.support is None
+    assert found.queries == without.queries + support.queries
+    few = ah.explain(halves, point, reference=reference, supporters=20)
+    assert few.support.queries == 21
+    assert all(other.name == f"case {other.row}" for other in few.support.supporters)
+    assert ah.explain(halves, point, radius=0.1, scale=None).support is None
+
+
+def test_parts_add_up_to_the_deviation_and_say_so():
+    def bent(x):
+        return x[:, 0] * x[:, 1] + x[:, 0] ** 2
+
+    found = ah.explain(bent, np.array([1.0, 2.0]), radius=0.5, scale=None)
+    parts = found.parts(5)
+    assert sum(share for _, _, share in parts) == pytest.approx(found.deviation.value)
+    assert parts[-1][0] == "interactions and directions between features"
+    assert f"together {found.deviation.value:+.3g}" in found.parts_sentence
+    assert "together, the deviation" in found._repr_html_()

@@ -12,14 +12,17 @@ import anharmonic as ah
 
 NAMES = {
     "AnharmonicError",
+    "Audit",
     "CleverScores",
     "GammaMap",
     "Monitor",
     "Scores",
     "Search",
+    "StoredScores",
     "adversarial_search",
     "SpadeScores",
     "as_model",
+    "audit",
     "balls",
     "baselines",
     "card",
@@ -29,6 +32,9 @@ NAMES = {
     "contributions",
     "errors",
     "explain",
+    "Fixes",
+    "fix",
+    "fixes",
     "gamma",
     "gamma_data",
     "gate",
@@ -42,8 +48,12 @@ NAMES = {
     "over_data",
     "plots",
     "regions",
+    "scorer",
+    "sources",
     "report",
     "stability",
+    "smoothed",
+    "standards",
     "spade",
     "spectral",
     "support",
@@ -61,7 +71,7 @@ SHARED = [
 ]
 PARAMETERS = [
     *("model", "points", "ball", "directions", "rotations", "reduction", "budget", "tolerance"),
-    *("noise", "resume", "checkpoint", "map", "progress"),
+    *("noise", "resume", "checkpoint", "map", "progress", "engine", "out", "fresh"),
     *SHARED,
 ]
 MEASURES = {

@@ -100,6 +100,7 @@ def test_image(assert_harmonic):
     done.stdout.fnmatch_lines(["  row *5=*, …"])
 
 
+@pytest.mark.slow
 def test_installed_named_and_in_a_conftest_it_is_still_one_plugin(project, pytester, monkeypatch):
     about = pytester.mkdir("site") / "installed-1.dist-info"
     about.mkdir()

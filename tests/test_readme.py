@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -25,7 +25,8 @@ def test_pictures_and_links_are_there():
         assert (ROOT / target).exists(), target
 
 
-def test_make_has_the_promised_targets():
-    makefile = (ROOT / "Makefile").read_text()
-    for target in ("demo", "test", "lint", "bench", "docs"):
-        assert re.search(rf"^{target}:", makefile, flags=re.M)
+def test_the_number_that_is_explained_is_the_one_that_is_printed(capsys):
+    text = (ROOT / "docs" / "reading.md").read_text()
+    (block,) = re.findall(r"```python\n(.*?)```", text, flags=re.S)
+    exec(compile(block, "reading.md", "exec"), {})
+    assert f"    {capsys.readouterr().out.strip()}\n" in text

@@ -400,3 +400,106 @@ def test_progress_comes_to_its_end():
     )
     assert seen[-1] == (found.queries.sum(), found.queries.sum())
     assert [done for done, _ in seen] == sorted(done for done, _ in seen)
+
+
+def halves(x):
+    """Two classes that meet where the first coordinate is 0, as logits."""
+    values = np.asarray(x)
+    return np.stack([values[:, 0], -values[:, 0]], axis=1)
+
+
+def test_a_step_of_auto_is_a_tenth_of_the_distance_between_neighbours():
+    points = np.random.default_rng(1).normal(size=(60, 2))
+    found = ah.adversarial_search(halves, points)
+    near = ah.gamma(halves, points).settings.radius
+    assert found.settings.nearest_distance == near
+    assert found.settings.radius == pytest.approx(0.1 * near)
+    assert "0.1 of the nearest-neighbour distance" in repr(found)
+    # What is compared with whole steps keeps them.
+    assert ah.nstep_robustness(halves, points, steps=2).settings.radius == near
+
+
+def test_the_curve_is_exact_where_the_boundary_is_known():
+    starts = np.array([[0.35, 0.0], [-1.05, 2.0], [0.05, 1.0], [30.0, 0.0]])
+    found = ah.adversarial_search(halves, starts, radius=0.1, scale=None, steps=25)
+    np.testing.assert_allclose(found.distances, [0.4, 1.1, 0.1, np.nan])
+    assert found.reached[3] == pytest.approx(2.5)
+    curve = found.curve
+    assert curve.unit == "scaled units"
+    assert [curve.at(distance).value for distance in (0.05, 0.1, 0.39, 0.4, 5.0)] == [
+        *(0.0, 0.25, 0.25, 0.5, 0.75)
+    ]
+    assert curve.furthest == pytest.approx(2.5)
+    assert [mark for mark, _ in curve.marks()] == [0.1, 0.25, 0.5, 1.0, 2.0, pytest.approx(2.5)]
+    assert found.flipped_rows().tolist() == [2, 0, 1]
+    assert found.flipped_rows(1).tolist() == [2]
+    assert found.curve.at(1.0).low < 0.5 < found.curve.at(1.0).high
+
+
+def test_the_distance_is_that_of_the_first_flip_and_not_of_the_end():
+    found = ah.adversarial_search(
+        halves, np.array([[0.35, 0.0]]), radius=0.1, scale=None, steps=10, stop=False
+    )
+    assert found.distances[0] == pytest.approx(0.4)
+    assert found.reached[0] == pytest.approx(1.0)
+
+
+TWO = pd.DataFrame({"a": [0.35, -1.05], "b": [0.0, 2.0]}, index=["ada", "bob"])
+PLAIN = {"radius": 0.1, "scale": None, "kinds": {"a": "number", "b": "number"}}
+
+
+def test_files_keep_distances_and_names_and_those_of_0_1_0_work_them_out(tmp_path):
+    found = ah.adversarial_search(halves, TWO, **PLAIN)
+    again = ah.load(found.save(tmp_path / "s.parquet"))
+    assert again.names == ("ada", "bob")
+    np.testing.assert_array_equal(again.distances, found.distances)
+    assert repr(again) == repr(found)
+    bare = dataclasses.replace(found, distances=None, reached=None, names=None)
+    np.testing.assert_allclose(bare.distances, found.distances)
+    np.testing.assert_allclose(bare.reached, found.reached)
+    assert bare.row_name(1) == "1"
+
+
+def test_rows_that_flip_go_by_the_users_names():
+    found = ah.adversarial_search(halves, TWO, **PLAIN)
+    assert "Rows that flip, the nearest first: ada, bob." in repr(found)
+    listed = found.summary()["flipped_rows"]
+    assert [row["name"] for row in listed] == ["ada", "bob"]
+    assert [row["row"] for row in listed] == [0, 1]
+    assert (listed[0]["from"], listed[0]["to"]) == ("0", "1")
+    ids = TWO.reset_index(names="customer_id")
+    by_id = ah.adversarial_search(
+        lambda x: halves(np.asarray(x[["a", "b"]])), ids, moving=["a", "b"], **PLAIN
+    )
+    assert by_id.names == ("ada", "bob")
+    assert by_id.to_frame("pandas")["name"].tolist() == ["ada", "bob"]
+    nothing = ah.adversarial_search(halves, TWO * 100, **PLAIN)
+    assert "No decision changed within 2.5 scaled units." in repr(nothing)
+
+
+def test_a_table_of_categories_has_distances_in_its_own_units():
+    frame = pd.DataFrame({"colour": ["red", "blue"] * 30, "size": np.linspace(0, 1, 60)})
+
+    def by_colour(table):
+        red = (table["colour"] == "red").to_numpy(float)
+        return np.stack([red, 1 - red], axis=1)
+
+    found = ah.adversarial_search(by_colour, frame, steps=3, output="probability")
+    assert found.flipped.any()
+    assert (found.distances[found.flipped] > 0).all()
+
+
+def test_the_curve_is_drawn_with_its_interval():
+    points = np.random.default_rng(1).normal(size=(60, 2))
+    found = {
+        climb: ah.adversarial_search(halves, points, climb=climb) for climb in ("margin", "random")
+    }
+    figure = ah.plots.flip_curve(found)
+    line = next(trace for trace in figure.data if trace.name == "margin")
+    assert line.y[-1] == found["margin"].rate.value
+    assert line.x[-1] == found["margin"].curve.furthest
+    low, high = figure.data[0], figure.data[1]
+    assert low.y[-1] == found["margin"].rate.low
+    assert high.y[-1] == found["margin"].rate.high
+    assert "0.1 of the nearest-neighbour distance" in figure.layout.meta["caption"]
+    assert len(ah.plots.flip_curve(found["margin"]).data) == 3

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 import anharmonic as ah
 from studies.mnist import read_mnist
@@ -79,7 +80,7 @@ def rival(module: Any, image: Any, random: np.random.Generator) -> float:
     return float(min(scores))
 
 
-def ours(module: Any, images: Any) -> ah.CleverScores:
+def ours(module: Any, images: NDArray[Any]) -> ah.CleverScores:
     return ah.clever(
         module,
         images,

@@ -21,6 +21,7 @@ import anharmonic as ah
 from anharmonic._core.metrics import registered
 from anharmonic._core.settings import Settings
 from anharmonic.cli import app
+from anharmonic.measures.search.scored import flips_of
 
 FILES = Path(__file__).with_name("files")
 FACTS = json.loads((FILES / "facts.json").read_text())
@@ -47,10 +48,12 @@ MEASURES = {
     "gamma": lambda: ah.gamma(curved, POINTS, **NEAR),
     "gamma over data": lambda: ah.gamma(curved, POINTS, ball="data"),
     "suspicion": lambda: ah.suspects(curved, POINTS, curved(POINTS)),
+    "deviation": lambda: ah.standards.deviation(curved, POINTS, **NEAR),
     "clever": lambda: ah.clever(curved, POINTS, blocks=12, block_size=8, **NEAR),
     "flip chance": nstep("walks"),
     "sway": nstep("sway"),
     "paper stability": nstep("paper"),
+    "flipped": lambda: flips_of(ah.adversarial_search(curved, POINTS, steps=3, **NEAR)),
     **{
         name.replace("_", " "): baseline(name)
         for name in (

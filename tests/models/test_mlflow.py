@@ -15,8 +15,8 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 import anharmonic as ah
 from anharmonic.errors import MissingExtra, ModelError, NotAModel, PointsError, UntrustedFile
 from anharmonic.models import as_model
+from tests.command import run
 from tests.stores import mlflow_store
-from tests.test_cli import run
 
 
 @pytest.fixture(scope="module")

@@ -150,3 +150,51 @@ def test_a_network_on_torch_is_asked_once_per_row():
     images = np.random.default_rng(0).normal(size=(60, 2, 2)).astype(np.float32)
     flat = torch.nn.Sequential(torch.nn.Flatten(), module)
     assert ah.gamma(flat, images, ball="data neighbours").complete
+
+
+def test_the_way_to_the_boundary_is_exact_on_a_line():
+    line = np.arange(20.0)[:, None]
+
+    def halves(x):
+        return np.stack([x[:, 0] < 9, x[:, 0] >= 9], axis=1).astype(float)
+
+    explained = ah.support(halves, line, 3, weights=Neighbours(2))
+    assert [other.row for other in explained.boundary] == [4, 5, 6, 7, 8, 9]
+    assert [other.agrees for other in explained.boundary] == [True] * 5 + [False]
+    assert all(other.weight == 0.5 for other in explained.boundary)
+    assert "The boundary is 6 steps away" in repr(explained)
+    assert (
+        ah.support(lambda x: 0 * halves(x) + [1, 0], line, 3, weights=Neighbours(2)).boundary == ()
+    )
+
+
+def test_a_row_that_is_not_in_the_reference_is_supported_by_its_rows():
+    line = np.arange(20.0)[:, None]
+
+    def halves(x):
+        return np.stack([x[:, 0] < 9, x[:, 0] >= 9], axis=1).astype(float)
+
+    new = np.array([[99.0], [8.6]])
+    explained = ah.support(halves, new, 1, reference=line, weights=Neighbours(2))
+    assert {other.row: other.agrees for other in explained.supporters} == {8: True, 9: False}
+    assert explained.walk[0] == 0.5
+    # From 8 half of the way leads on to 7 and half to 9, from 9 to 8 and to 10.
+    assert explained.walk[1] == 0.5
+    assert [other.row for other in explained.boundary] == [9]
+    assert explained.queries == 21
+    # A copy of it among the reference does not speak for it.
+    itself = ah.support(halves, line[[4]], 0, reference=line, weights=Neighbours(2))
+    assert sorted(other.row for other in itself.supporters) == [3, 5]
+
+
+def test_supporters_go_by_the_names_of_the_reference(labelled, memorised):
+    frame, _, _ = labelled
+    named = frame.set_axis([f"case {row}" for row in range(len(frame))], axis=0)
+    explained = ah.support(memorised, named[:5], 2, reference=named)
+    assert explained.name == "case 2"
+    assert all(other.name == f"case {other.row}" for other in explained.supporters)
+    assert 2 not in [other.row for other in explained.supporters]
+    by_number = ah.support(memorised, frame[:5], 2, reference=frame)
+    assert [other.row for other in by_number.supporters] == [
+        other.row for other in explained.supporters
+    ]

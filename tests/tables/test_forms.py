@@ -18,6 +18,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 import anharmonic as ah
 from anharmonic.errors import PointsError
+from anharmonic.measures.explain.counterfactuals import Change
 from tests.tables.people import people
 
 FRAME, LABELS = people(120)
@@ -155,6 +156,30 @@ def test_a_classifier_of_texts():
         assert scores.mean > 0
     again = ah.gamma(model, TEXTS[:8], batch_size=3)
     np.testing.assert_allclose(again.values, scores.values, atol=1e-12)
+
+
+def test_a_text_is_explained_by_texts():
+    words = ("fine", "good", "warm", "dull", "weak", "cold")
+    texts = [f"{first} and {second}" for first in words for second in words]
+    labels = [text.split()[0] in words[:3] for text in texts]
+    model = make_pipeline(TfidfVectorizer(), LogisticRegression()).fit(texts, labels)
+    told = ah.explain(model, texts[0], reference=texts)
+    assert told.cells == (texts[0],)
+    (change,) = told.counterfactual.changes
+    assert change.before == texts[0] != change.after
+    assert str(model.predict([change.after])[0]) == told.counterfactual.label
+    # One edit is one unit, here as in a search.
+    assert told.counterfactual.distance == change.units >= 1
+    assert ah.explain(model, [texts[0]], reference=texts).sentences == told.sentences
+    found = ah.adversarial_search(model, texts[:4], reference=texts)
+    assert found.curve.furthest >= 1
+    # Over the data texts count as they are: copies of one are alike.
+    assert len(ah.gamma(model, texts[:20], reference=texts, ball="data")) == 20
+
+
+def test_a_long_text_is_shown_where_it_differs():
+    change = Change("text", "word " * 40 + "good", "word " * 40 + "hood", 1.0)
+    assert str(change) == "text …word word word word good → …word word word word hood"
 
 
 def test_a_text_beside_numbers_and_synonyms():

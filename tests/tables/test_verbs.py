@@ -11,8 +11,8 @@ import pytest
 
 import anharmonic as ah
 from anharmonic.errors import PointsError, SettingsError
+from tests.command import run
 from tests.tables.people import forest, people
-from tests.test_cli import run
 
 FRAME, LABELS = people(260)
 TRAIN, POINTS = FRAME[:200], FRAME[200:]

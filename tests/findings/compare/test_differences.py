@@ -81,6 +81,7 @@ def test_turns_help_where_noise_hides():
     assert many.larger == "more"
 
 
+@pytest.mark.slow
 @pytest.mark.finding("numbers A3")
 def test_no_pair_of_trained_models_is_lost():
     for name, found in real_models():

@@ -81,6 +81,7 @@ def test_a_mean_over_rows_varies_as_its_error_says(ball, dimension, model):
     assert 0.5 < np.var([run.signed.mean() for run in runs], ddof=1) / stated < 1.6
 
 
+@pytest.mark.slow
 @pytest.mark.finding("numbers A13")
 def test_any_two_rows_and_turns_are_turned_independently():
     """The cosine between two rotated vertices is spread as between independent ones."""

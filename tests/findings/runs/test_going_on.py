@@ -111,6 +111,16 @@ def test_interrupts_at_any_moment_lose_nothing(tmp_path):
 
 
 @pytest.mark.finding("security A10")
+def test_the_same_scores_can_be_gone_on_from_twice():
+    arguments = {"radius": 0.7, "batch_size": 200, "tolerance": 0.4}
+    whole = ah.gamma(wavy, POINTS, **arguments)
+    with pytest.raises(MeasurementStopped) as stop:
+        ah.gamma(Stopping(60), POINTS, **arguments)
+    for _ in range(2):
+        assert_same(ah.gamma(wavy, POINTS, resume=stop.value.partial, **arguments), whole)
+
+
+@pytest.mark.finding("security A10")
 def test_a_stop_before_a_resumed_run_has_begun_loses_nothing(monkeypatch):
     whole = ah.gamma(wavy, POINTS, batch_size=200)
     with pytest.raises(MeasurementStopped) as stop:
@@ -120,7 +130,7 @@ def test_a_stop_before_a_resumed_run_has_begun_loses_nothing(monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as context:
-        context.setattr(meanvalue, "_pilot", interrupted)
+        context.setattr(meanvalue, "pilot_of", interrupted)
         with pytest.raises(KeyboardInterrupt) as second:
             ah.gamma(wavy, POINTS, batch_size=200, resume=stop.value.partial)
     assert second.value.partial.started
@@ -267,6 +277,8 @@ def test_a_killed_command_has_kept_what_it_finished(tmp_path, number, code):
         cwd=tmp_path,
         env={**os.environ, "OMP_NUM_THREADS": "1"},
         stderr=subprocess.PIPE,
+        # Tests that run under nohup would hand its deafness to hang-ups on.
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
     )
     partial = tmp_path / "new" / "o.partial.parquet"
     waited = time.monotonic() + 60

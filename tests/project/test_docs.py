@@ -1,0 +1,127 @@
+"""The docs: pages are in the navigation, links lead somewhere, names are documented."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Protocol
+
+import pytest
+import yaml
+
+import anharmonic as ah
+from anharmonic.measures.setup.docstrings import parameter_entries
+from tests.project.programs import ROOT
+
+DOCS = ROOT / "docs"
+PAGES = sorted(DOCS.rglob("*.md"))
+CODE = re.compile(r"```.*?```|`[^`\n]+`", re.S)
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+
+
+class _Loader(yaml.SafeLoader):
+    """mkdocs.yml may hold tags of plugins."""
+
+
+_Loader.add_multi_constructor("tag:", lambda loader, suffix, node: None)
+
+
+def navigation(entries: Any) -> Iterator[str]:
+    for entry in entries if isinstance(entries, list) else [entries]:
+        if isinstance(entry, str):
+            yield entry
+        else:
+            for part in entry.values():
+                yield from navigation(part)
+
+
+def anchors(path: Path) -> set[str]:
+    """Headings as the site names them."""
+    headings = re.findall(
+        r"^#+ (.+)$", CODE.sub(lambda code: code[0].strip("`"), path.read_text()), re.M
+    )
+    plain = [re.sub(r"[^\w\s-]", "", heading.lower()).strip() for heading in headings]
+    return {re.sub(r"[\s-]+", "-", heading) for heading in plain}
+
+
+def test_every_page_is_in_the_navigation() -> None:
+    told = yaml.load((ROOT / "mkdocs.yml").read_text(), _Loader)
+    listed = set(navigation(told["nav"]))
+    assert listed == {path.relative_to(DOCS).as_posix() for path in PAGES}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(DOCS).as_posix())
+def test_links_lead_to_pages_and_headings(page: Path) -> None:
+    for target in LINK.findall(CODE.sub("", page.read_text())):
+        if re.match(r"https?://", target):
+            assert target.startswith("https://"), target
+            continue
+        path, _, anchor = target.partition("#")
+        goal = (page.parent / path).resolve() if path else page
+        assert goal.exists(), f"{target} in {page.name}"
+        if anchor:
+            assert anchor in anchors(goal), f"{target} in {page.name}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(DOCS).as_posix())
+def test_every_block_of_python_is_run(page: Path) -> None:
+    """Blocks that look like Python are marked as such, so that `test_readme` runs them."""
+    for language, block in re.findall(r"^```(\w*)\n(.*?)^```", page.read_text(), flags=re.S | re.M):
+        assert language in ("python", "", "json", "yaml", "css"), language
+        if language == "":
+            assert not re.search(r"^(import|from|def|print\()\s?\w", block, flags=re.M), block
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(DOCS).as_posix())
+def test_pictures_have_a_text_and_are_small(page: Path) -> None:
+    for text, target in re.findall(r"!\[([^\]]*)\]\(([^)\s]+)\)", page.read_text()):
+        assert len(text) > 10, target
+        assert (page.parent / target).stat().st_size < 250_000, target
+
+
+def public_names() -> Iterator[tuple[str, Any]]:
+    for name in ah.__all__:
+        part = getattr(ah, name)
+        if isinstance(part, ModuleType):
+            yield from ((f"{name}.{member}", getattr(part, member)) for member in part.__all__)
+        else:
+            yield name, part
+
+
+@pytest.mark.parametrize(("name", "part"), list(public_names()), ids=lambda part: str(part)[:40])
+def test_every_public_name_says_what_its_parameters_mean(name: str, part: Any) -> None:
+    if not (inspect.isfunction(part) or inspect.isclass(part)):
+        return  # a constant or a type: the line below it says what it is
+    assert inspect.getdoc(part), name
+    if inspect.isclass(part) and (issubclass(part, BaseException) or Protocol in part.__mro__):
+        return
+    if part.__module__ == "builtins":
+        return
+    wanted = set(inspect.signature(part).parameters) - {"self"}
+    assert wanted <= set(parameter_entries(inspect.getdoc(part) or "")), name
+
+
+def test_the_reference_lists_every_public_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("mkdocs", reason="make docs installs it")
+    from tests.project.programs import program
+
+    pages = program("docs_hook", monkeypatch).pages()
+    for name, _ in public_names():
+        module, _, member = name.rpartition(".")
+        text = pages[f"reference/{module or 'anharmonic'}.md"]
+        assert f"::: anharmonic.{name}\n" in text or f"\n        - {member}\n" in text, name
+
+
+def test_prose_has_one_sentence_per_line() -> None:
+    """In the pages that were written since that became a habit."""
+    written = ("first-steps", "which-number", "reading", "limits", "file-formats", "other-tools")
+    pages = [DOCS / f"{name}.md" for name in written] + sorted((DOCS / "how-to").glob("*.md"))
+    for page in pages:
+        prose = CODE.sub("", page.read_text())
+        for line in prose.splitlines():
+            if line and line[0] not in "|-*#! 0123456789" and not line.startswith("    "):
+                ends = len(re.findall(r"[a-z)][.?!] [A-Z]", line))
+                assert ends == 0, f"{page.name}: {line[:100]}"
