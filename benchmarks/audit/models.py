@@ -26,12 +26,12 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from benchmarks.audit.sets import Task
 
-__all__ = ["MEMORISING", "fit", "memorising", "well_fit"]
+__all__ = ["MEMORISING", "fit", "memorising", "pipeline", "well_fit"]
 
 MEMORISING = ("tree", "neighbour", "boosted")
 
 
-def _pipeline(frame: pd.DataFrame, model: Any) -> Any:
+def pipeline(frame: pd.DataFrame, model: Any) -> Any:
     """Numbers filled in and standardised, categories one column per level, unknown ones all 0."""
     numeric = [name for name in frame if pd.api.types.is_numeric_dtype(frame[name])]
     others = [name for name in frame if name not in numeric]
@@ -66,11 +66,11 @@ def fit(task: Task, frame: pd.DataFrame, labels: Any, seed: int) -> tuple[str, A
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         scores = {
-            name: np.mean(cross_val_score(_pipeline(frame, model), frame, labels, cv=3))
+            name: np.mean(cross_val_score(pipeline(frame, model), frame, labels, cv=3))
             for name, model in well_fit(task, seed).items()
         }
         best = max(scores, key=lambda name: scores[name])
-        return best, _pipeline(frame, well_fit(task, seed)[best]).fit(frame, labels)
+        return best, pipeline(frame, well_fit(task, seed)[best]).fit(frame, labels)
 
 
 def memorising(kind: str, task: Task, frame: pd.DataFrame, labels: Any, seed: int) -> Any:
@@ -86,4 +86,4 @@ def memorising(kind: str, task: Task, frame: pd.DataFrame, labels: Any, seed: in
         model = boosted(n_estimators=40, learning_rate=1.0, max_depth=12, random_state=seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return _pipeline(frame, model).fit(frame, labels)
+        return pipeline(frame, model).fit(frame, labels)

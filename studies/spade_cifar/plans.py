@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from studies.spade_cifar.arms import GREY, RADII, Network, every_network
+from studies.spade_cifar.arms import GREY, RADII, TABLES, Network, every_network
 from studies.spade_cifar.attacking import Assault
 from studies.spade_cifar.networks import ARCHITECTURES, WIDTH, resnet
 from studies.spade_cifar.nodes import NEIGHBOURS
@@ -43,16 +43,18 @@ class Plan:
     compiled: bool = True
     width: int = WIDTH
     """Channels of a residual network's first stage."""
-    reduced: bool = False
-    """Table 1 alone, at its first and last radius: to see that all of it runs."""
+    tables: tuple[str, ...] = TABLES
+    """Those whose networks are trained."""
+    radii: tuple[float, ...] = RADII
+    """Of Table 1's networks; a reduced run takes the first and the last."""
 
     def networks(self) -> list[Network]:
         """Those to train, in order."""
         every = every_network(self.seeds, self.more)
-        if not self.reduced:
-            return every
-        ends = (RADII[0], RADII[-1])
-        return [each for each in every if each.table == "1" and each.radius in ends]
+        asked = [network for network in every if network.table in self.tables]
+        return [
+            network for network in asked if network.table != "1" or network.radius in self.radii
+        ]
 
     def make(self, architecture: str) -> Callable[[], Module]:
         """What builds a network of this plan."""
@@ -82,5 +84,6 @@ REDUCED = Plan(
     neighbours=10,
     compiled=False,
     width=8,
-    reduced=True,
+    tables=("1",),
+    radii=(RADII[0], RADII[-1]),
 )

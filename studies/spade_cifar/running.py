@@ -26,13 +26,13 @@ import numpy as np
 
 from anharmonic._core.files import whole_file
 from anharmonic.errors import TrainingStopped
-from studies.spade_cifar.arms import ARMS, GREY, Network
+from studies.spade_cifar.arms import ARMS, GREY, TABLES, Network
 from studies.spade_cifar.attacking import Attacker
 from studies.spade_cifar.data import Cifar, read_cifar
 from studies.spade_cifar.networks import CLASSES, seeded
 from studies.spade_cifar.nodes import nodes_file, train_logits_file
 from studies.spade_cifar.plans import FULL, REDUCED, TINY, Plan
-from studies.spade_cifar.training import Data, Trainer, logits_of, softened
+from studies.spade_cifar.training import Course, Data, Trainer, logits_of, softened
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -41,6 +41,8 @@ __all__ = ["Run"]
 
 UNKNOWN = 60.0
 """Seconds that a network is given before one of its kind has been timed."""
+SLOWER = 4
+"""Rates that are tried where the loss runs away, each a third of the one before."""
 TEMPERATURE = 100.0
 """Of defensive distillation (Papernot et al., 2017)."""
 
@@ -83,7 +85,7 @@ class Run:
         networks = self.plan.networks()
         try:
             for network in networks:
-                if not self.plan.reduced and (network.table != "1" or network.radius):
+                if "4" in self.plan.tables and (network.table != "1" or network.radius):
                     self.score_nodes(data)
                 if self.done(network):
                     continue
@@ -180,10 +182,28 @@ class Run:
         options: dict[str, Any] = {"steps": network.steps, "seed": network.seed, "spare": spare}
         if network.name == "distilled CNN":
             course = replace(course, temperature=TEMPERATURE)
-            trainer.train(weights, data, each, course=course, **options)
+            self._steady(trainer, weights, data, each, course, options)
             taught = softened(logits_of(trainer.module, data.images), TEMPERATURE)
             trainer, data = self._trainer(network.architecture, CLASSES), Data(data.images, taught)
-        return trainer, trainer.train(weights, data, each, course=course, **options)
+        return trainer, self._steady(trainer, weights, data, each, course, options)
+
+    def _steady(
+        self,
+        trainer: Trainer,
+        weights: dict[str, Tensor],
+        data: Data,
+        radii: Tensor,
+        course: Course,
+        options: dict[str, Any],
+    ) -> float:
+        """Train; where the loss runs away, begin again with a third of the rate."""
+        for _ in range(SLOWER):
+            loss = trainer.train(weights, data, radii, course=course, **options)
+            if np.isfinite(loss):
+                return loss
+            course = replace(course, rate=course.rate / 3)
+            self.tell(f"the loss ran away: again with a rate of {course.rate:.2g}")
+        raise TrainingStopped(f"the loss runs away even with a rate of {3 * course.rate:.2g}")
 
     def _hits(self, network: Network, trainer: Trainer) -> dict[str, list[int]]:
         """Clean hits among all, and under attack among the first; [count, clean, by radius …]."""
@@ -243,6 +263,8 @@ def main() -> None:
     reader.add_argument("--reduced", action="store_true", help="Table 1 in small, for a processor")
     reader.add_argument("--more", type=int, default=0, help="seeds of two arms of Table 4")
     reader.add_argument("--eager", action="store_true", help="compile nothing")
+    reader.add_argument("--epochs", type=int, help="instead of the plan's")
+    reader.add_argument("--tables", nargs="+", choices=TABLES, help="instead of the plan's")
     given = reader.parse_args()
     begun = time.perf_counter()
 
@@ -257,6 +279,10 @@ def main() -> None:
         torch.backends.cudnn.allow_tf32 = False
     plan = REDUCED if given.reduced else TINY if given.tiny else FULL
     plan = replace(plan, more=given.more, compiled=plan.compiled and not given.eager)
+    if given.epochs is not None:
+        plan = replace(plan, course=replace(plan.course, epochs=given.epochs))
+    if given.tables is not None:
+        plan = replace(plan, tables=tuple(given.tables))
     run = Run(read_cifar(given.data), given.state, plan, given.device, tell)
     tell("pictures are on the device")
     finished = run.all(given.data, given.seconds - (time.perf_counter() - begun))

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 import torch
 from torch.nn.functional import cross_entropy, log_softmax, pad
 
@@ -228,6 +229,8 @@ class Trainer:
                 total += self.loss
             mean = float(total) / batches
             tell(f"epoch {epoch + 1}: loss {mean:.3f}, {time.perf_counter() - begun:.2f} s")
+            if not np.isfinite(mean):
+                break
         self.module.eval()
         return mean
 
