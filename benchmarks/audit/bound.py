@@ -54,7 +54,8 @@ def chances(parts: Split, seed: int) -> tuple[Floats, Floats]:
 def drawn(given: Floats, random: np.random.Generator) -> NDArray[np.int64]:
     """A label per row."""
     steps = given.cumsum(axis=1)
-    return (random.random(len(given))[:, None] * steps[:, -1:] > steps).sum(axis=1)
+    labels: NDArray[np.int64] = (random.random(len(given))[:, None] * steps[:, -1:] > steps).sum(1)
+    return labels
 
 
 def changed(labels: NDArray[np.int64], classes: int, random: np.random.Generator) -> Any:
