@@ -67,7 +67,7 @@ release: $(VENV)/.release
 PARTIAL := $(VENV)-partial
 test-partial:
 	test -x $(PARTIAL)/bin/python || $(PYTHON) -m venv $(PARTIAL)
-	$(PARTIAL)/bin/pip install --quiet --editable '.[$(EXTRAS)]' pytest hypothesis pyyaml
+	$(PARTIAL)/bin/pip install --quiet --editable '.$(if $(EXTRAS),[$(EXTRAS)])' pytest hypothesis pyyaml
 	$(PARTIAL)/bin/python -m pytest -p tests.partial tests
 
 # Each extra alone in a clean environment: half an hour. make extras TRIED='sklearn onnx' tries some.
@@ -91,7 +91,7 @@ bench: $(VENV)/.test
 docs: $(VENV)/.docs
 	$(BIN)/mkdocs build --strict
 
-# The built site in a browser: every page's width and links, accessibility of some, search from a disk.
+# The built site in a browser: every page's width and links, accessibility of some pages, search from a disk.
 site-check: docs $(VENV)/.test chromium
 	$(BIN)/python -m pytest -m slow tests/project/test_site.py
 
@@ -154,4 +154,4 @@ $(MLSERVER):
 	.venv-mlserver/bin/pip install --quiet mlserver==1.7.1
 
 clean:
-	rm -rf $(VENV) .venv-mlserver .venv-scale build dist site
+	rm -rf $(VENV) $(PARTIAL) .venv-mlserver .venv-scale build dist site

@@ -13,13 +13,16 @@ import sys
 from pathlib import Path
 
 ALLOWED = (
-    *("mit", "bsd", "apache", "psf", "python software foundation", "isc", "mpl", "mozilla"),
-    *("0bsd", "zlib", "cc0", "unlicense", "public domain", "bsl", "boost", "afl", "cnri"),
-    *("lgpl", "the mit license", "hpnd", "llvm"),
+    *("mit", "mit-0", "mit-cmu", "bsd", "0bsd", "apache", "psf", "python software foundation"),
+    *("isc", "iscl", "mpl", "mozilla", "zlib", "cc0", "unlicense", "public domain", "boost"),
+    *("bsl-1.0", "afl", "cnri", "lgpl", "hpnd", "llvm"),
 )
-"""Parts of names. LGPL and MPL bind changes to their own files, and none is made."""
+"""Words of names. LGPL and MPL bind changes to their own files, and none is made."""
+NAMED = re.compile(rf"\b(?:{'|'.join(map(re.escape, ALLOWED))})(?=v?\d|[^a-z]|$)", re.I)
 
-REFUSED = re.compile(r"\bA?GPL|proprietary|commercial|non.?commercial|SSPL|BUSL", re.I)
+REFUSED = re.compile(
+    r"\bA?GPL|proprietary|commercial|non.?commercial|SSPL|BUSL|business source", re.I
+)
 """Beside "LGPL", which is no word that begins with GPL."""
 
 KNOWN = {
@@ -55,10 +58,10 @@ def allowed(licence: str) -> bool:
 
     >>> [allowed(name) for name in ("MIT License", "LGPL-3.0-only", "GPL-3.0", "UNKNOWN")]
     [True, True, False, False]
+    >>> allowed("Business Source License 1.1"), allowed("Limited licence")
+    (False, False)
     """
-    if REFUSED.search(licence):
-        return False
-    return any(name in licence.lower() for name in ALLOWED)
+    return not REFUSED.search(licence) and bool(NAMED.search(licence))
 
 
 def listed(packages: dict[str, tuple[str, str]]) -> str:

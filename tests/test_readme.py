@@ -1,22 +1,65 @@
-"""The README's Python code runs, and its commands exist."""
+"""Code in README, docs and CONTRIBUTING runs, and the commands in them are commands."""
 
 from __future__ import annotations
 
 import re
+import shlex
+import warnings
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.commands import command_named
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+LAST_OF_A_LINE = ("|", ";", "&&", "&", ">", "2>", "NAME", "COMMAND")
+"""Where a command ends before its line does, or where the reader puts a name."""
+
+
+def blocks(page: Path) -> Iterator[tuple[str, str]]:
+    """Python of a page, each with the reason why it is not run, empty where it is."""
+    for reason, block in re.findall(
+        r"(?:<!-- not run: (.+?) -->\n)?```python\n(.*?)```", page.read_text(), flags=re.S
+    ):
+        yield reason, block
+
+
+def commands(page: Path) -> Iterator[str]:
+    """Lines that call `anharmonic`, the ones in running text included."""
+    text = re.sub(r"\\\n\s*", " ", page.read_text())
+    yield from re.findall(r"^(?: {4}|```\n)(anharmonic [^`\n]+)$", text, flags=re.M)
+    yield from re.findall(r"`(anharmonic [^`\n]+)`", text)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_python_code_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {"__name__": "page"}
-    for block in re.findall(r"```python\n(.*?)```", page.read_text(), flags=re.S):
-        exec(compile(block, page.name, "exec"), names)
+    for reason, block in blocks(page):
+        code = compile(block, page.name, "exec")
+        if not reason:
+            with warnings.catch_warnings():
+                if page.stem == "mlflow":
+                    # It calls libraries in ways that these mean to give up.
+                    warnings.simplefilter("ignore")
+                exec(code, names)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_commands_and_their_options_exist(page):
+    for line in commands(page):
+        words = shlex.split(line, comments=True)[1:]
+        ends = [number for number, word in enumerate(words) if word in LAST_OF_A_LINE or "…" in word]
+        words = words[: ends[0]] if ends else words
+        if not words:
+            continue
+        command, left = command_named(words)
+        assert command is not None, line
+        known = {option for parameter in command.params for option in parameter.opts}
+        known |= {option for parameter in command.params for option in parameter.secondary_opts}
+        given = {word.partition("=")[0] for word in left if re.match(r"--[a-z]", word)}
+        assert given <= known | {"--help", "--version"}, line
 
 
 def test_pictures_and_links_are_there():

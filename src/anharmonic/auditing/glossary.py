@@ -45,7 +45,8 @@ GLOSSARY = {
     "nearest row": "The label of the most similar reference row.",
     "new rows": "The rows that the model meets now: --data, or points.",
     "query": "One row that the model is asked for.",
-    "reference": "The rows that the model was fitted to: --reference.",
+    "reference": "Rows to compare with, --reference: for an audit or a measure the training rows, "
+    "for a monitor rows of a quiet time that the model was not trained on.",
     "relative gamma": (
         "Gamma over the data in units of the answers' spread: 0 where each answer is what other "
         "rows' answers say, about 1 where it cannot be told from them."
