@@ -1,4 +1,4 @@
-"""Draw the picture on the first page of the docs: what two Wine models decide, and their gamma beneath.
+"""Draw the picture on the first page of the docs: two Wine models, and their gamma beneath.
 
 pip install 'anharmonic[sklearn,docs]' && python examples/wine_picture.py wine.png
 """

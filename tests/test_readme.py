@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import shlex
 import warnings
@@ -9,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from tests.commands import command_named
 
 ROOT = Path(__file__).parents[1]
@@ -19,10 +21,14 @@ LAST_OF_A_LINE = ("|", ";", "&&", "&", ">", "2>", "NAME", "COMMAND")
 
 def blocks(page: Path) -> Iterator[tuple[str, str]]:
     """Python of a page, each with the reason why it is not run, empty where it is."""
-    for reason, block in re.findall(
+    yield from re.findall(
         r"(?:<!-- not run: (.+?) -->\n)?```python\n(.*?)```", page.read_text(), flags=re.S
-    ):
-        yield reason, block
+    )
+
+
+def is_end(word: str) -> bool:
+    """Whether a command ends before this word."""
+    return word in LAST_OF_A_LINE or "…" in word
 
 
 def commands(page: Path) -> Iterator[str]:
@@ -50,8 +56,7 @@ def test_python_code_runs(page, tmp_path, monkeypatch):
 def test_commands_and_their_options_exist(page):
     for line in commands(page):
         words = shlex.split(line, comments=True)[1:]
-        ends = [number for number, word in enumerate(words) if word in LAST_OF_A_LINE or "…" in word]
-        words = words[: ends[0]] if ends else words
+        words = list(itertools.takewhile(lambda word: not is_end(word), words))
         if not words:
             continue
         command, left = command_named(words)

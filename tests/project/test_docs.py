@@ -70,7 +70,7 @@ def test_links_lead_to_pages_and_headings(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(DOCS).as_posix())
 def test_every_block_of_python_is_run(page: Path) -> None:
-    """Blocks that are Python are marked as such, so that `test_readme` runs them, or says why not."""
+    """Blocks of Python are marked as such: `test_readme` runs them, or they say why not."""
     text = page.read_text()
     plain = re.findall(r"(?:^ {4,}\S.*\n)+", FENCED.sub("", text), flags=re.M)
     for language, block in FENCED.findall(text):
