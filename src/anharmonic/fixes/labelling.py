@@ -68,7 +68,9 @@ def uncertain_rows(asked: Asked, rows: object, labelled: Data, seed: int) -> Unc
 
 
 def _closeness(shares: Floats) -> Floats:
-    """1 less the margin between the two largest shares, (rows,)."""
+    """1 less the margin between the two largest shares, (rows,); 0 where there is one class."""
+    if shares.shape[1] < 2:
+        return np.zeros(len(shares))
     largest = np.sort(shares, axis=1)[:, -2:]
     return np.asarray(1 - (largest[:, 1] - largest[:, 0]))
 

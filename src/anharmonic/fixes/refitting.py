@@ -14,6 +14,7 @@ import numpy as np
 from anharmonic._core.arrays import to_numpy
 from anharmonic._core.extras import needs
 from anharmonic._core.frames import as_table
+from anharmonic._core.margins import are_probabilities
 from anharmonic._core.protocols import Array, Floats, Integers, Kind
 from anharmonic.errors import InputError, ModelError
 from anharmonic.measures.over_data.asking import ask_rows
@@ -131,4 +132,8 @@ def ask(model: object, rows: object, batch_size: int | None = None) -> Asked:
         warnings.simplefilter("ignore", UserWarning)
         answered = ask_rows(adapted, unmoved(rows), batch_size)
     outputs = answered.answers.reshape(len(answered.answers), -1)
-    return Asked(outputs, adapted.kind, adapted.classes, answered.queries)
+    # A function does not say what it answers; as logits, probabilities would be squeezed together.
+    shares = adapted.kind == "value" and are_probabilities(outputs)
+    return Asked(
+        outputs, "probability" if shares else adapted.kind, adapted.classes, answered.queries
+    )

@@ -122,7 +122,7 @@ class Smoothed:
         outputs = self(points)
         if not decides(outputs.shape[1], self.kind):
             return outputs[:, 0] if outputs.shape[1] == 1 else outputs
-        return self._named(labels_of(by_class(outputs, self.kind)))
+        return self._named(labels_of(by_class(outputs, self.kind, self.classes)))
 
     @property
     def predict_proba(self) -> Callable[[object], Floats]:
@@ -187,7 +187,7 @@ class Smoothed:
         return f"<{self.name}: {what} of {self.queries} neighbours {around_rows}>"
 
     def _probabilities(self, points: object) -> Floats:
-        return np.asarray(by_class(self(points), self.kind))
+        return np.asarray(by_class(self(points), self.kind, self.classes))
 
     def _named(self, positions: Integers) -> Array:
         classes = self.classes
@@ -201,7 +201,7 @@ class Smoothed:
 
     def _votes(self, outputs: Floats) -> Floats:
         """How many neighbours decide for each class, (rows, classes)."""
-        by_classes = by_class(outputs, self.setup.model.kind)
+        by_classes = by_class(outputs, self.setup.model.kind, self.classes)
         chosen = labels_of(by_classes)[..., None] == np.arange(by_classes.shape[-1])
         return np.asarray(chosen.sum(axis=1), dtype=np.float64)
 
