@@ -16,7 +16,8 @@ from scipy.stats import rankdata
 
 from anharmonic._core.protocols import Floats
 from anharmonic.errors import AnharmonicError
-from anharmonic.fixes.refitting import Data, ask, refit
+from anharmonic.fixes.refitting import ask, refit
+from anharmonic.fixes.rows import Data
 from anharmonic.fixes.scoring import class_positions, shares_of
 from anharmonic.fixes.training_rows import suspicious_rows
 from anharmonic.measures.over_data import gamma_data

@@ -17,7 +17,8 @@ import numpy as np
 
 from anharmonic._core.protocols import Floats, Integers
 from anharmonic.fixes.labelling import choose_to_label, uncertain_rows
-from anharmonic.fixes.refitting import Data, ask, refit, take_rows
+from anharmonic.fixes.refitting import ask, refit
+from anharmonic.fixes.rows import Data, take_rows
 from benchmarks.fixes.sets import encoder, read_set
 
 __all__ = ["RULES", "Curves", "measure_curves", "needed", "report"]

@@ -18,7 +18,8 @@ import numpy as np
 from anharmonic._core.statistics import Rate
 from anharmonic.fixes import Proposal, fix
 from anharmonic.fixes.lacking import WorstRegion
-from anharmonic.fixes.refitting import Data, ask, refit
+from anharmonic.fixes.refitting import ask, refit
+from anharmonic.fixes.rows import Data
 from anharmonic.fixes.scoring import Scoring, scoring_for
 from anharmonic.fixes.smoothing import smoothed
 from anharmonic.fixes.steadying import unsteadiness
@@ -106,7 +107,7 @@ def _tried(case: str, whole: Data, estimator: Any, noise: float, seed: int) -> l
                 case,
                 proposal.kind,
                 proposal.helps,
-                proposal.gain.interval.value,
+                float("nan") if proposal.gain is None else proposal.gain.interval.value,
                 _gain(proposal, estimator, before, reference, pool, fresh, scoring, seed),
             )
             for proposal in fixes.tried
@@ -152,7 +153,7 @@ def _gain(
             float(
                 unsteadiness(
                     model, some.rows, reference.rows, radius, classes=True, seed=seed + 1
-                ).mean()
+                ).values.mean()
             )
             for model in (before, after)
         ]

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from anharmonic._core.protocols import Floats
-from anharmonic.fixes.refitting import Data, refit
+from anharmonic.fixes.refitting import refit
+from anharmonic.fixes.rows import Data
 from anharmonic.fixes.smoothing import smoothed
 from anharmonic.fixes.steadying import smooth_at, unsteadiness
 from anharmonic.models import as_model
@@ -104,7 +105,7 @@ def _line(whole: Data, family: str, seed: int) -> tuple[float, ...]:
             float(
                 unsteadiness(
                     each, some.rows, train.rows, made.radius / FACTOR, classes=True, seed=seed + 1
-                ).mean()
+                ).values.mean()
             )
             for each in (model, made)
         ]

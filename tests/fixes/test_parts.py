@@ -16,34 +16,15 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from anharmonic.errors import InputError, SettingsError
 from anharmonic.fixes.capacity import check_grid, choose_capacity, grid_for
-from anharmonic.fixes.holding_out import cut_folds, measured_gain
+from anharmonic.fixes.holding_out import cut_folds
 from anharmonic.fixes.labelling import Uncertain, choose_to_label, uncertain_rows
 from anharmonic.fixes.lacking import find_region, sparseness
-from anharmonic.fixes.refitting import Asked, Data, ask, estimator_in, refit
+from anharmonic.fixes.refitting import Asked, ask, estimator_in, refit
+from anharmonic.fixes.rows import Data
 from anharmonic.fixes.scoring import Scoring, scoring_for
 from anharmonic.fixes.training_rows import suspicious_rows
 
 RANDOM = np.random.default_rng(0)
-
-
-def test_gain_is_the_paired_interval_of_student():
-    before, after = RANDOM.normal(size=80), RANDOM.normal(0.3, size=80)
-    gain = measured_gain([before], [after], level=0.95)
-    low, high = stats.ttest_rel(after, before).confidence_interval(0.95)
-    assert gain.interval == pytest.approx((np.mean(after - before), low, high))
-    assert gain.rows == 80
-
-
-def test_folds_that_disagree_widen_the_interval():
-    before = [np.zeros(50), np.zeros(50)]
-    alike = measured_gain(before, [RANDOM.normal(size=50), RANDOM.normal(size=50)], 0.95)
-    apart = measured_gain(before, [np.full(50, 1.0), np.full(50, -1.0)], 0.95)
-    # Fold means of +1 and −1: their standard error is √2/√2 = 1.
-    assert apart.interval.high == pytest.approx(stats.t.ppf(0.975, 99))
-    assert apart.interval.high > alike.interval.high - alike.interval.value
-    nothing = measured_gain(before, before, 0.95)
-    assert nothing.interval == (0, 0, 0)
-    assert not nothing.shown
 
 
 def test_folds_hold_out_every_row_once_and_copies_together():

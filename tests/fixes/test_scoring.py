@@ -12,7 +12,8 @@ import anharmonic as ah
 from anharmonic._core.margins import are_probabilities, by_class
 from anharmonic.errors import InputError
 from anharmonic.fixes.labelling import uncertain_rows
-from anharmonic.fixes.refitting import Data, ask
+from anharmonic.fixes.refitting import ask
+from anharmonic.fixes.rows import Data
 from anharmonic.fixes.scoring import METRICS, Scoring, scoring_for, shares_of
 
 POINTS = np.random.default_rng(0).normal(size=(200, 3))

@@ -13,10 +13,11 @@ from anharmonic._core.extras import needs
 from anharmonic._core.protocols import Array, Floats, Integers
 from anharmonic._core.randomness import generator
 from anharmonic._core.streams import Stream
-from anharmonic.fixes.refitting import Asked, Data
+from anharmonic.errors import PointsError
+from anharmonic.fixes.copies import comparable
+from anharmonic.fixes.refitting import Asked
+from anharmonic.fixes.rows import Data, with_columns_of
 from anharmonic.fixes.scoring import class_positions, gives_classes, shares_of
-from anharmonic.measures.over_data.encoding import encode
-from anharmonic.regions import unmoved
 
 __all__ = ["Uncertain", "choose_to_label", "uncertain_rows"]
 
@@ -43,7 +44,8 @@ def uncertain_rows(asked: Asked, rows: object, labelled: Data, seed: int) -> Unc
     For classes 1 less the margin between the two largest shares. A model that is sure of nearly
     everything, as trees that were grown in full and nearest rows are, says nothing by that: then
     the shares are the mean of its own and those of a forest over the labelled rows. For numbers it
-    is the spread of the model's answer and the forest's around their mean.
+    is the spread of the model's answer and the forest's around their mean. Texts alone have no
+    forest and no distances: classes count by their margins.
 
     Parameters
     ----------
@@ -54,7 +56,11 @@ def uncertain_rows(asked: Asked, rows: object, labelled: Data, seed: int) -> Unc
     seed
         Of the forest.
     """
-    encoded = encode([unmoved(rows), unmoved(labelled.rows)], None)
+    rows = with_columns_of(labelled.rows, rows, "pool")
+    encoded = comparable(rows, labelled.rows)
+    if encoded is None:
+        # Texts alone: what the model says of them is all there is.
+        return Uncertain(_own_uncertainty(asked), np.zeros((len(asked.outputs), 1)))
     count = len(asked.outputs)
     if not gives_classes(asked):
         values = _spread(asked.outputs[:, 0], encoded.for_trees(), labelled.labels, seed)
@@ -65,6 +71,15 @@ def uncertain_rows(asked: Asked, rows: object, labelled: Data, seed: int) -> Unc
             others = _forest_shares(asked, encoded.for_trees(), labelled.labels, seed)
             values = _closeness((shares + others) / 2)
     return Uncertain(np.asarray(values), encoded.for_distances()[:count])
+
+
+def _own_uncertainty(asked: Asked) -> Floats:
+    if not gives_classes(asked):
+        raise PointsError(
+            "how sure numbers are is told by rows like them, and texts that differ in every row "
+            "have none: give vectors of the texts as rows"
+        )
+    return _closeness(shares_of(asked))
 
 
 def _closeness(shares: Floats) -> Floats:
@@ -131,8 +146,8 @@ def choose_to_label(uncertain: Uncertain, count: int, seed: int) -> Integers:
     """
     values, features = uncertain
     order = np.argsort(-values, kind="stable")
-    if count >= len(order):
-        return order
+    if count >= len(order) or count < 1:
+        return order[: max(count, 0)]
     candidates = order[: CANDIDATES * count]
     chosen = _one_per_cluster(features[candidates], values[candidates], count, seed)
     taken = candidates[chosen]

@@ -11,7 +11,8 @@ import numpy as np
 from anharmonic._core.margins import by_class, decides, probabilities_of
 from anharmonic._core.protocols import Array, Floats, Integers
 from anharmonic.errors import InputError, SettingsError, listed
-from anharmonic.fixes.refitting import Asked, Data
+from anharmonic.fixes.refitting import Asked
+from anharmonic.fixes.rows import Data
 
 __all__ = ["METRICS", "Scoring", "class_positions", "gives_classes", "scoring_for", "shares_of"]
 
@@ -68,6 +69,13 @@ class Scoring:
     def losses(self, scores: Floats) -> Floats:
         """Scores as losses: less is better, 0 is perfect."""
         return np.asarray(-scores if self.metric == "log_loss" else 1 - scores)
+
+    @property
+    def span(self) -> float | None:
+        """How far two scores can be apart; None where there is no end to it."""
+        if self.metric == "log_loss":
+            return -float(np.log(SMALLEST))
+        return 1.0 if self.is_classes else None
 
     @property
     def loss(self) -> str:

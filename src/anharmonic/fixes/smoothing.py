@@ -139,7 +139,7 @@ class Smoothed:
         guess: int = 100,
         error_rate: float = 0.001,
     ) -> Certified:
-        """How far each row may move, in any direction, before the smoothed decision changes.
+        """How far each row may move along the moving columns before the smoothed decision changes.
 
         Parameters
         ----------
@@ -156,8 +156,9 @@ class Smoothed:
         -----
         For Gaussian noise alone (`smoothed(…, sigma=…)`). The certified model is the vote under
         the noise itself, not under the few copies that `predict` takes. Distances are in units
-        (`setup.units`): Euclidean, each column divided by its unit; columns that do not move
-        are taken to stay as they are.
+        (`Certified.units`): Euclidean, each column divided by its unit. Columns that are held, or
+        that never vary in the reference, are taken to stay as they are (`Certified.still`): the
+        certificate says nothing of moves along them.
 
         References
         ----------
@@ -175,7 +176,11 @@ class Smoothed:
             self._over_rows(points, _gaussian(ball.dimension, copies), turn, self._votes)
             for turn, copies in ((GUESS, guess), (COUNT, samples))
         )
-        return certify_votes(guessed, counted, self.sigma, error_rate, self._named)
+        region = self.setup.region
+        units = dict(zip(region.columns, self.setup.units.tolist(), strict=True))
+        return certify_votes(
+            guessed, counted, self.sigma, error_rate, self._named, units, region.still
+        )
 
     def __repr__(self) -> str:
         what = "votes" if self.combine == "vote" else "means"
