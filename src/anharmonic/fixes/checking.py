@@ -7,7 +7,7 @@ from typing import Any
 
 from anharmonic.errors import SettingsError
 from anharmonic.fixes.capacity import Grid
-from anharmonic.fixes.copies import comparable, with_keys, without_copies_of
+from anharmonic.fixes.copies import are_texts_alone, with_keys, without_copies_of
 from anharmonic.fixes.result import KINDS, Kind
 from anharmonic.fixes.rows import Data, with_columns_of
 
@@ -61,7 +61,7 @@ def left_out_before(
 def _left_out_of_texts(training: Data, kinds: Collection[Kind]) -> dict[Kind, str]:
     """Kinds that compare rows with one another, where these are texts alone."""
     comparing: tuple[Kind, ...] = ("look", "region", "capacity")
-    if not set(kinds) & set(comparing) or comparable(training.rows) is not None:
+    if not set(kinds) & set(comparing) or not are_texts_alone(training.rows):
         return {}
     why = (
         "rows are compared for it, and texts that differ in every row cannot be: give vectors of "

@@ -16,7 +16,14 @@ from anharmonic.measures.over_data.distinct import row_keys
 from anharmonic.measures.over_data.encoding import Encoded, encode
 from anharmonic.regions import Region, unmoved
 
-__all__ = ["comparable", "keys_of", "numbered", "with_keys", "without_copies_of"]
+__all__ = [
+    "are_texts_alone",
+    "comparable",
+    "keys_of",
+    "numbered",
+    "with_keys",
+    "without_copies_of",
+]
 
 
 def with_keys(parts: Sequence[Data], seed: int) -> list[Data]:
@@ -65,6 +72,12 @@ def comparable(*tables: object) -> Encoded | None:
         if not all(_has_texts_alone(region, regions[0].names) for region in regions):
             raise
         return None
+
+
+def are_texts_alone(table: object) -> bool:
+    """Whether rows are texts that differ in nearly every row, of which nothing can be compared."""
+    region = unmoved(table)
+    return _has_texts_alone(region, region.names) and comparable(table) is None
 
 
 def _words(parts: Sequence[Data]) -> Integers:

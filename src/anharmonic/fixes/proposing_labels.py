@@ -97,11 +97,12 @@ def _with_hidden_labels(trial: Trial, fold: Fold, number: int, count: int) -> Tr
     first = refit(trial.estimator, labelled)
     asked = ask(first, pool.rows)
     uncertain = uncertain_rows(asked, pool.rows, labelled, trial.seed)
-    chosen = choose_to_label(uncertain, count, trial.seed)
+    chosen_rows = choose_to_label(uncertain, count, trial.seed)
     draw = generator(trial.seed, Stream.FIX_RANDOM_LABELS, fold.number, number)
-    random = draw.permutation(len(pool))[: len(chosen)]
+    random_rows = draw.permutation(len(pool))[: len(chosen_rows)]
     with_chosen, with_random = (
-        refit(trial.estimator, labelled.joined(pool.take(rows))) for rows in (chosen, random)
+        refit(trial.estimator, labelled.joined(pool.take(rows)))
+        for rows in (chosen_rows, random_rows)
     )
     return Tried(
         trial.score(first, fold.held_out),
