@@ -10,7 +10,7 @@ import pytest
 
 import anharmonic as ah
 from anharmonic.errors import InputError, OutputError
-from anharmonic.measures import offline_parts
+from anharmonic.measures.offline_parts import planning
 from anharmonic.sources import files
 from tests.scale.generated import parquet_folder, table, wavy
 
@@ -19,7 +19,7 @@ FEATURES = ["f0", "f1", "f2", "f3"]
 
 @pytest.fixture
 def planned(tmp_path, monkeypatch):
-    monkeypatch.setattr(offline_parts, "ROWS", 256)
+    monkeypatch.setattr(planning, "ROWS", 256)
     parquet_folder(tmp_path / "in", files=2, rows=500)
     source = files(tmp_path / "in", drop=["id"])
     ah.plan(source, tmp_path / "plan")

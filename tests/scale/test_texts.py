@@ -149,12 +149,12 @@ def test_objects_with_numbers_that_do_not_fit(tmp_path, monkeypatch):
     assert whole["a"].to_pylist() == [*range(999), 1]
 
 
-def test_a_store_that_is_away_is_not_taken_for_a_file_that_ends(tmp_path, monkeypatch):
-    """Bytes that cannot be had say nothing about the rest of a file; damage does."""
-    monkeypatch.setattr(csv_text, "BLOCK", 1 << 18)
+def cut_off(tmp_path, monkeypatch):
+    """A compressed file that ends in its middle, what it held, and how it is staged."""
+    monkeypatch.setattr(csv_text, "BLOCK", 1 << 17)
     local = fs.LocalFileSystem()
-    numbers = np.random.default_rng(0).integers(0, 10**9, (100_000, 2)).tolist()
-    text = "a,b\n" + "".join(f"{a},{b}\n" for a, b in numbers)
+    numbers = np.random.default_rng(0).integers(0, 10**9, (100_000, 2))
+    text = "a,b\n" + "".join(f"{a},{b}\n" for a, b in numbers.tolist())
     packed = gzip.compress(text.encode())
     (tmp_path / "rows.csv.gz").write_bytes(packed[: len(packed) // 2])
     target = str(tmp_path / "rows.parquet")
@@ -163,10 +163,26 @@ def test_a_store_that_is_away_is_not_taken_for_a_file_that_ends(tmp_path, monkey
         with local.open_input_file(str(tmp_path / "rows.csv.gz")) as stream:
             return stage(stream, ".csv.gz", "rows", local, target, check)
 
+    return numbers, staged, target
+
+
+def test_of_a_file_that_ends_in_its_middle_the_same_rows_are_read_every_time(tmp_path, monkeypatch):
+    numbers, staged, target = cut_off(tmp_path, monkeypatch)
+    found = [staged(lambda: None) for _ in range(5)]
+    assert len({each.outline.rows for each in found}) == 1
+    rows = pq.read_table(target).select(["a", "b"]).to_pandas().to_numpy()
+    assert 40_000 < len(rows) < 60_000
+    # No number is cut off.
+    np.testing.assert_array_equal(rows, numbers[: len(rows)])
+    assert [(row.row, row.rows) for row in found[0].aside] == [(len(rows), None)]
+
+
+def test_a_store_that_is_away_is_not_taken_for_a_file_that_ends(tmp_path, monkeypatch):
+    """Bytes that cannot be had say nothing about the rest of a file; damage does."""
+    _, staged, _ = cut_off(tmp_path, monkeypatch)
+
     def away():
         raise OSError("connection reset")
 
-    cut = staged(lambda: None)
-    assert any(row.rows is None for row in cut.aside)
     with pytest.raises(Interrupted):
         staged(away)

@@ -49,10 +49,15 @@ class Cells:
                 return written.cast(kind), right
             except pa.ArrowInvalid:
                 continue
-        if pa.types.is_integer(kind) and self._fits(_trimmed(texts), pa.float64()):
+        if pa.types.is_integer(kind) and self._are_fractions(_trimmed(texts)):
             raise OtherKind(pa.float64())
         encoded = self._pointed(_trimmed(texts), kind).dictionary_encode()
         levels = [_cast_one(level, kind) for level in encoded.dictionary.to_pylist()]
+        if pa.types.is_integer(kind):
+            others = encoded.dictionary.filter(pa.array([value is None for value in levels]))
+            # One wrong cell beside a fraction does not make that one wrong too.
+            if any(self._are_fractions(others.slice(place, 1)) for place in range(len(others))):
+                raise OtherKind(pa.float64())
         wrong_level = np.array([value is None for value in levels] + [False])
         # A null cell has no level, and is a missing cell, not a wrong one.
         indices = pc.fill_null(encoded.indices, len(levels)).to_numpy(zero_copy_only=False)
@@ -61,11 +66,11 @@ class Cells:
             raise OtherKind(pa.string())
         return pa.array([*levels, None], type=kind).take(pa.array(indices)), wrong
 
-    def _fits(self, texts: Any, kind: Any) -> bool:
+    def _are_fractions(self, texts: Any) -> bool:
         import pyarrow as pa
 
         try:
-            self._pointed(texts, kind).cast(kind)
+            self._pointed(texts, pa.float64()).cast(pa.float64())
         except pa.ArrowInvalid:
             return False
         return True

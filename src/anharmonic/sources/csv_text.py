@@ -77,7 +77,9 @@ def csv_blocks(stream: Any, name: str, known: Kinds, aside: list[Aside]) -> Iter
         column_types=dict.fromkeys(kinds, pa.string()),
     )
     number = 0
-    for record in csv.open_csv(_joined(head, stream), convert_options=as_text, **options):
+    joined = _WholeLines(head, stream)
+    read = csv.open_csv(pa.PythonFile(joined, "r"), convert_options=as_text, **options)
+    for record in read:
         table = pa.Table.from_batches([record])
         # Lines that were skipped have numbers too.
         candidates = np.arange(number, number + len(table) + len(bad))
@@ -85,6 +87,8 @@ def csv_blocks(stream: Any, name: str, known: Kinds, aside: list[Aside]) -> Iter
         number = int(numbers[-1]) + 1 if len(table) else number
         bad -= set(range(number))
         yield _typed(table.add_column(0, ROW, pa.array(numbers)), kinds, name, aside, cells)
+    if joined.failed is not None:
+        raise joined.failed
 
 
 def _typed(table: pa.Table, kinds: Kinds, name: str, aside: list[Aside], cells: Cells) -> pa.Table:
@@ -129,28 +133,41 @@ def _head(stream: Any) -> tuple[bytes, bool]:
     return head, whole
 
 
-def _joined(head: bytes, stream: Any) -> Any:
-    """The stream as if its head had not been read."""
-    import pyarrow as pa
+class _WholeLines:
+    """A file whose first bytes were read already, line by line up to where it can be read.
 
-    return pa.PythonFile(_Joined(head, stream), "r")
-
-
-class _Joined:
-    """A file whose first bytes were read already."""
+    Arrow reads ahead, and what it had not handed out yet when an error came would be lost: more or
+    less of it, as threads happen to run. So errors wait until all lines before them are out.
+    """
 
     closed = False
 
     def __init__(self, head: bytes, rest: Any) -> None:
-        self.head, self.rest = head, rest
+        self.begun, self.ready, self.rest = head, bytearray(), rest
+        self.failed: Exception | None = None
+        self.ended = False
 
     def read(self, size: int = -1) -> bytes:
-        """The next bytes."""
-        if self.head:
-            wanted = len(self.head) if size < 0 else size
-            taken, self.head = self.head[:wanted], self.head[wanted:]
-            return taken if size >= 0 else taken + self.rest.read()
-        return bytes(self.rest.read(size) if size >= 0 else self.rest.read())
+        """The next bytes, whole lines but for the last of the file."""
+        while not self.ended and (size < 0 or len(self.ready) < size):
+            self._read_on()
+        wanted = len(self.ready) if size < 0 else size
+        taken = bytes(self.ready[:wanted])
+        del self.ready[:wanted]
+        return taken
+
+    def _read_on(self) -> None:
+        try:
+            piece = bytes(self.rest.read(HEAD))
+        except (OSError, ValueError) as problem:
+            # A line that is cut off might be taken for a shorter number.
+            self.failed, self.ended, piece, end = problem, True, b"", self.begun.rfind(b"\n") + 1
+        else:
+            self.begun += piece
+            self.ended = not piece
+            end = len(self.begun) if self.ended else self.begun.rfind(b"\n") + 1
+        self.ready += self.begun[:end]
+        self.begun = self.begun[end:]
 
     def readable(self) -> bool:
         """As of any file that is read."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -36,15 +37,20 @@ class Frames:
 
     A column of whole numbers or truth values that has gaps in the sample is one of fractions
     everywhere; one that has none there keeps its type, and rows with a gap are set aside.
+    Categories have the same levels in the same order everywhere, those of the sample; what a batch
+    has beyond comes behind them.
     """
 
     with_gaps: tuple[str, ...]
     without_gaps: tuple[str, ...]
+    levels: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def like(cls, *tables: pa.Table) -> Frames:
         """As the tables of a sample, or of a reference too, say."""
         import pyarrow as pa
+
+        categories = [field.name for field in tables[0].schema if _is_category(field.type)]
 
         typed = [
             field.name
@@ -60,6 +66,10 @@ class Frames:
         return cls(
             tuple(name for name in typed if name in gaps),
             tuple(name for name in typed if name not in gaps),
+            {
+                name: _levels([table[name] for table in tables if name in table.column_names])
+                for name in categories
+            },
         )
 
     def gaps(self, table: pa.Table) -> NDArray[np.bool_]:
@@ -77,6 +87,9 @@ class Frames:
         for name in self.with_gaps:
             place = table.column_names.index(name)
             table = table.set_column(place, name, table[name].cast(pa.float64()))
+        for name, levels in self.levels.items():
+            place = table.column_names.index(name)
+            table = table.set_column(place, name, _with_levels(table[name], levels))
         return table.to_pandas() if find_spec("pandas") else table
 
 
@@ -142,6 +155,40 @@ class Placing:
         if region.neighbourhood is None:
             return "NaN or infinity in a column that moves"
         return "infinity, or a cell is missing in a column where none is in the reference"
+
+
+def _is_category(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_dictionary(kind))
+
+
+def _levels(columns: Sequence[Any]) -> Any:
+    """All levels of some columns, in the order they come in."""
+    import pyarrow as pa
+
+    found = [
+        chunk.dictionary if _is_category(chunk.type) else chunk.unique().drop_null()
+        for column in columns
+        for chunk in column.chunks
+    ]
+    kind = columns[0].type.value_type
+    return pa.chunked_array([part.cast(kind) for part in found], kind).unique().drop_null()
+
+
+def _with_levels(column: Any, levels: Any) -> Any:
+    """Categories with these levels first, and then those that only this column has."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    own = _levels([column])
+    further = own.filter(pc.invert(pc.is_in(own, levels)))
+    cells = column.cast(levels.type).combine_chunks()
+    used = further.filter(pc.is_in(further, cells.unique()))
+    every = pa.concat_arrays([levels, used.take(pc.sort_indices(used))])
+    return pa.DictionaryArray.from_arrays(
+        pc.index_in(cells, every), every, ordered=column.type.ordered
+    )
 
 
 def light(setup: Setup) -> Setup:
