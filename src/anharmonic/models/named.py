@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from anharmonic._core.protocols import Array, Kind, Model, Pullback
-from anharmonic.models.gradients import pullback_of
+from anharmonic._core.protocols import Array, Kind, Model
 from anharmonic.models.inputs import Inputs
 from anharmonic.models.recognition import as_model
 
@@ -50,11 +49,6 @@ class NamedModel:
     @property
     def batch_size(self) -> int | None:
         return self.model.batch_size
-
-    @property
-    def pullback(self) -> Pullback | None:
-        """How to pull gradients back through it, where it has any to give."""
-        return pullback_of(self.model)
 
     @property
     def inputs(self) -> Inputs | None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from anharmonic._core.protocols import Array, Model, Pullback
+from anharmonic._core.protocols import Array, Model
 from anharmonic.measures.setup.settling import Setup
-from anharmonic.models.gradients import pullback_of
 
 __all__ = ["Counted", "with_model"]
 
@@ -33,15 +32,6 @@ class Counted:
         if name == "model":  # not there yet, as while it is unpickled
             raise AttributeError(name)
         return getattr(self.model, name)
-
-    @property
-    def pullback(self) -> Pullback | None:
-        """As the model's own."""
-        return pullback_of(self.model)
-
-    def since(self, before: int) -> int:
-        """Rows that were asked for after there had been so many."""
-        return self.asked - before
 
 
 def with_model(setup: Setup, model: Any) -> Setup:

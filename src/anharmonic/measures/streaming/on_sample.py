@@ -144,9 +144,11 @@ def within_bounds(model: object, region: Region, numbers: bool, given: Mapping[s
         return region  # such bounds are refused, in words of their own
     values = to_numpy64(unbounded.region.values)
     try:
-        low, high = given["bounds"]
-        outside = ((values < np.asarray(low)) | (values > np.asarray(high))).any(axis=1)
+        low, high = (np.asarray(edge, dtype=float) for edge in given["bounds"])
+        outside = ((values < low) | (values > high)).any(axis=1)
     except (TypeError, ValueError):
+        return region
+    if not np.all(low < high):
         return region
     if outside.all():
         raise PointsError("every row of the sample lies outside the bounds: widen them")
