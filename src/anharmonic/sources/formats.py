@@ -34,9 +34,8 @@ COMPRESSED = (".gz", ".bz2", ".zst")
 PLAIN_TEXT = (".csv", ".tsv", ".jsonl", ".ndjson")
 TEXT = (*PLAIN_TEXT, *(text + how for text in PLAIN_TEXT for how in COMPRESSED))
 ENDINGS = (*PARQUET, *ARROW, *TEXT)
-TAIL = 1 << 16
-PIECE = 1 << 22
-"""Bytes of a file's end, and bytes that are read at once whatever they mean."""
+TAIL, BUFFER, PIECE = 1 << 16, 1 << 16, 1 << 22
+"""Bytes of a file's end, of each column that are read at once, and of a file whatever they mean."""
 
 
 class Outline(NamedTuple):
@@ -112,7 +111,10 @@ class RowReader:
         self.columns, self.batch = list(columns), batch
         self.stream = filesystem.open_input_file(path)
         self.parquet = ending_of(path) in PARQUET
-        self.file = _parquet_file(self.stream) if self.parquet else _arrow_reader(self.stream, path)
+        local = filesystem.type_name == "local"
+        self.file = (
+            _parquet_file(self.stream, local) if self.parquet else _arrow_reader(self.stream, path)
+        )
         self.group = self.at = -1
         self.records: Iterator[pa.RecordBatch] = iter(())
         self.left: pa.RecordBatch | None = None
@@ -173,9 +175,13 @@ def check_readable(filesystem: Any, path: str, *, tail: bool = False) -> None:
         pass
 
 
-def _parquet_file(stream: Any) -> Any:
+def _parquet_file(stream: Any, local: bool) -> Any:
     import pyarrow.parquet as pq
 
+    if local:
+        # Piece by piece as it is decoded: a run of rows need not fit in memory.
+        return pq.ParquetFile(stream, pre_buffer=False, buffer_size=BUFFER)
+    # A store answers slowly: all columns of a run are asked for at once.
     return pq.ParquetFile(stream, pre_buffer=True)
 
 
