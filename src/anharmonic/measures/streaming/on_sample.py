@@ -115,9 +115,9 @@ def settle_on_sample(
     counting, lost = with_model(setup, counted), 0
     try:
         prepared = prepare(counting, arguments, earlier)
-    except (MeasurementStopped, OutputError):
+    except (MeasurementStopped, OutputError) as problem:
         # Some row of the sample is one that the model cannot answer.
-        answered = answered_rows(counting)
+        answered = answered_rows(counting, problem)
         lost = counted.asked
         prepared = prepare(counting.at(answered), arguments, earlier)
     settled = with_model(prepared.setup, setup.model)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from anharmonic._core.arrays import to_numpy64
 from anharmonic._core.frames import missing_cells, numbers_in
 from anharmonic._core.protocols import Floats, Model
-from anharmonic.errors import AnharmonicError, MeasurementStopped, PointsError
+from anharmonic.errors import AnharmonicError, MeasurementStopped, PointsError, first_line
 from anharmonic.measures.setup.batching import call_with_flags
 from anharmonic.measures.setup.scale import read_columns, with_neighbourhood
 from anharmonic.measures.setup.settling import Setup
@@ -236,8 +236,11 @@ def outputs_at(setup: Setup, region: Region) -> Floats | None:
     return None if bad.any() else to_numpy64(outputs)[:, 0]
 
 
-def answered_rows(setup: Setup) -> Region:
-    """Rows of a sample that the model answers, looked for among a few of them."""
+def answered_rows(setup: Setup, problem: Exception) -> Region:
+    """Rows of a sample that the model answers, looked for among a few of them.
+
+    `problem` is what it said when it was asked for all.
+    """
     step = max(1, len(setup.region) // ASKED)
     waiting, good = [np.arange(0, len(setup.region), step)], []
     while waiting:
@@ -248,8 +251,9 @@ def answered_rows(setup: Setup) -> Region:
             waiting += [part[len(part) // 2 :], part[: len(part) // 2]]
     if not good:
         raise MeasurementStopped(
-            "the model fails at every row of a sample that was tried", "mend it and start again"
-        )
+            f"the model fails at every row of a sample that was tried: {first_line(problem)}",
+            "mend it and start again",
+        ) from problem
     return setup.region.rows(np.sort(np.concatenate(good)))
 
 
