@@ -70,8 +70,8 @@ class Dataset:
         Whether the files are text files that were written as Parquet.
     chosen
         Places of the rows that count, over all files, sorted; all where there are none.
-    held
-        What the files need to stay, such as a temporary folder.
+    held, readers
+        What the files need to stay, such as a temporary folder; and what is open in each thread.
     """
 
     filesystem: Any
@@ -85,7 +85,6 @@ class Dataset:
     staged: bool = False
     chosen: Integers | None = None
     held: list[Any] = field(default_factory=list, repr=False, compare=False)
-    # A file that is open in each thread, and what of it is decoded.
     readers: threading.local = field(default_factory=threading.local, repr=False, compare=False)
 
     def __len__(self) -> int:
