@@ -11,6 +11,7 @@ import copyreg
 import hashlib
 import sys
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path, PurePath
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any
@@ -99,11 +100,8 @@ class _Walk:
     def _of_path(self, path: Path) -> bytes:
         """What a file holds, or the files of a folder; a name of nothing is a name."""
         if path.is_file():
-            digest = hashlib.sha256()
-            with path.open("rb") as stream:
-                while piece := stream.read(PIECE):
-                    digest.update(piece)
-            return digest.digest()
+            facts = path.stat()
+            return _of_file(path, facts.st_size, facts.st_mtime_ns)
         inside = sorted(part for part in path.rglob("*") if part.is_file())
         names = (_hash(str(part.relative_to(path)), self._of_path(part)) for part in inside)
         return _hash("folder", *names) if inside else _hash("path", str(path))
@@ -156,6 +154,16 @@ class _Walk:
         state, listed, paired = (*rest, None, None, None)[:3]
         parts = [function, arguments, state, list(listed or ()), list(paired or ())]
         return _hash("object", *map(self.digest, parts))
+
+
+@lru_cache(64)
+def _of_file(path: Path, size: int, written: int) -> bytes:
+    """A file's content; of gigabytes it takes seconds, and they are asked for twice."""
+    digest = hashlib.sha256()
+    with path.open("rb") as stream:
+        while piece := stream.read(PIECE):
+            digest.update(piece)
+    return digest.digest()
 
 
 def _reduced(thing: object) -> Any:
