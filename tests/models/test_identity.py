@@ -62,6 +62,7 @@ for name, model in models.items():
 
 def test_it_is_the_same_in_another_process():
     """As a pickle is not: of sets, tensors, and texts that are one object or two."""
+    pytest.importorskip("torch")
     command = [sys.executable, "-W", "ignore", "-c", MADE]
     started = [
         subprocess.Popen(
