@@ -61,8 +61,7 @@ class Likeness:
 
 
 def fit_likeness(rows: Floats, columns: Integers | None = None) -> Likeness:
-    """Of the columns that trees see, (rows, columns), NaN where missing; of some if they are told.
-    """
+    """Of (some of) the columns that trees see, (rows, columns), NaN where missing."""
     columns = np.arange(rows.shape[1]) if columns is None else columns
     rows = rows[:, columns]
     marks = np.zeros((rows.shape[1], MARKS))

@@ -168,10 +168,14 @@ def number_labels(
             raise PointsError("some labels are not finite: leave these rows out")
         return numbers
     number = {label: k for k, label in enumerate(classes if classes is not None else range(width))}
-    found = [number.get(label, -1) for label in np.asarray(labels).tolist()]
+    given = np.asarray(labels).tolist()
+    found = [number.get(label, -1) for label in given]
     if -1 in found:
+        some = ", ".join(repr(label) for label in list(number)[:5])
+        more = ", …" if len(number) > 5 else ""
         raise PointsError(
-            f"label {labels[found.index(-1)]!r} is none of the classes: give classes="
+            f"label {given[found.index(-1)]!r} is none of the classes {some}{more}: give one of "
+            "these, or classes= with all there are"
         )
     return np.array(found, dtype=np.int64)
 

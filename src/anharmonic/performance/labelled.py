@@ -19,56 +19,22 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from anharmonic._core.protocols import Floats
-from anharmonic.errors import PointsError
 from anharmonic.performance.estimator import Estimator, within
-from anharmonic.performance.fitting import number_labels
 from anharmonic.performance.metrics import (
     metric_slopes,
     metric_value,
-    observed_credits,
     row_influences,
     row_variances,
 )
 from anharmonic.performance.result import Performance
+from anharmonic.performance.sampled import Sampled, sampled_rows
 
-__all__ = ["FEWEST", "Powered", "Sampled", "estimate_labelled", "powered_metric", "sampled_rows"]
+__all__ = ["FEWEST_LABELS", "Powered", "estimate_labelled", "powered_metric"]
 
-FEWEST = 5
+FEWEST_LABELS = 5
 """Labels below which an interval from labels says nothing."""
 TYPICAL = 200.0
 """Labels that the expected spread counts as, beside those seen."""
-
-
-class Sampled(NamedTuple):
-    """Rows of which some have labels: outputs, credits expected and observed, chances (rows, …).
-
-    Observed credits are 0 in rows without a label.
-    """
-
-    outputs: Floats
-    expected: Floats
-    observed: Floats
-    chosen: NDArray[np.bool_]
-    chances: Floats
-
-    @property
-    def count(self) -> int:
-        """How many have a label."""
-        return int(self.chosen.sum())
-
-    @property
-    def weights(self) -> Floats:
-        """How many rows each labelled one stands for, (rows,), 0 for the others."""
-        weight = np.where(self.chosen, 1 / self.chances, 0.0)
-        # A ratio by Σ weights keeps few labels from carrying the count as well (Hájek, 1971).
-        return weight * (len(weight) / weight.sum()) if weight.sum() > 0 else weight
-
-    @property
-    def freedom(self) -> float:
-        """Degrees of freedom: equal labels that weigh as much (Kish, 1965), less 1."""
-        weights = self.weights
-        squares = float((weights**2).sum())
-        return max(float(weights.sum()) ** 2 / squares - 1, 1.0) if squares > 0 else 1.0
 
 
 class Powered(NamedTuple):
@@ -90,41 +56,6 @@ class Powered(NamedTuple):
     error: float
     drawn: float
     followed: float
-
-
-def sampled_rows(
-    estimator: Estimator,
-    outputs: Floats,
-    features: Floats | None,
-    labels: NDArray[Any],
-    chosen: NDArray[np.bool_],
-    probabilities: Floats | float | None,
-) -> Sampled:
-    """Rows with the labels of the chosen ones, checked; labels are of all rows or of these.
-
-    Where no chances are given all rows had the same one, which is the share of chosen rows.
-    """
-    given = np.asarray(labels)
-    if len(given) == len(chosen):
-        given = given[chosen]
-    if len(given) != chosen.sum():
-        raise PointsError(f"{len(given)} labels for {chosen.sum()} rows: give one per chosen row")
-    if probabilities is None:
-        probabilities = max(float(chosen.mean()), 1e-300) if len(chosen) else 1.0
-    chances = np.broadcast_to(np.asarray(probabilities, dtype=np.float64), chosen.shape)
-    known = chances[chosen]
-    if not ((known > 0) & (known <= 1)).all():
-        raise PointsError("a chosen row has no chance between 0 and 1: give those it was chosen by")
-    if len(known) and (known == 1).all() and not chosen.all():
-        raise PointsError(
-            f"{chosen.sum()} of {len(chosen)} rows have labels, and all with the chance 1: give "
-            "the chances that they were chosen by, or none if all rows had the same"
-        )
-    expected = estimator.expected(outputs, features)
-    numbered = number_labels(given, estimator.kind, estimator.classes or None, len(given))
-    observed = np.zeros_like(expected)
-    observed[chosen] = observed_credits(outputs[chosen], numbered, estimator.kind)
-    return Sampled(outputs, expected, observed, chosen, chances)
 
 
 def powered_metric(
@@ -156,11 +87,11 @@ def powered_metric(
     seen = float((squares * np.where(chosen, left - centre, 0.0) ** 2).sum())
     spread = _expected_spread(estimator, name, rows, slopes)
     likely = float((squares * (spread + ((1 - followed) * (m - m.mean())) ** 2)).sum())
-    error = _settled(seen, likely, rows.count)
+    error = _settled(seen, likely, rows.labelled)
     influences = row_influences(name, outputs, observed, weight)
     means = row_influences(name, outputs, expected, np.ones(len(outputs)))
     drawn = _settled(
-        float((weight * influences**2).sum()), float((spread + means**2).sum()), rows.count
+        float((weight * influences**2).sum()), float((spread + means**2).sum()), rows.labelled
     )
     credits = followed * expected + weight[:, None] * (
         observed - followed * expected * chosen[:, None]
@@ -183,7 +114,7 @@ def _expected_spread(estimator: Estimator, name: str, rows: Sampled, slopes: Flo
     expected = rows.expected
     if name == "accuracy":
         # One label of either kind more than were seen: labels alone never show that none is wrong.
-        expected = (rows.count * expected + 1) / (rows.count + 2)
+        expected = (rows.labelled * expected + 1) / (rows.labelled + 2)
     return row_variances(slopes, expected, estimator.kind, estimator.spreads)
 
 
@@ -239,7 +170,7 @@ def estimate_labelled(
     for name in estimator.metrics:
         powered = powered_metric(estimator, name, rows)
         found[name] = within(name, powered.value, quantile * powered.error)
-    known = rows.count >= FEWEST
-    reason = "" if known else f"{rows.count} labels are too few: give at least {FEWEST}"
+    known = rows.labelled >= FEWEST_LABELS
+    reason = "" if known else f"{rows.labelled} labels are too few: give at least {FEWEST_LABELS}"
     last = max(len(outputs) - 1, 0)
-    return Performance(found, len(outputs), rows.count, known, reason, level, last=last)
+    return Performance(found, len(outputs), rows.labelled, known, reason, level, last=last)

@@ -137,9 +137,7 @@ def _scored(outputs: Floats) -> list[int]:
     return [1] if outputs.shape[1] == 2 else list(range(outputs.shape[1]))
 
 
-def _ranked(
-    scores: Floats, credits: Floats, others: Floats
-) -> tuple[Floats, Floats, float, float]:
+def _ranked(scores: Floats, credits: Floats, others: Floats) -> tuple[Floats, Floats, float, float]:
     """For each row the credit on either side below its score, ties by half; and both totals."""
     place = np.unique(scores, return_inverse=True)[1]
     inside, outside = np.bincount(place, credits), np.bincount(place, others)

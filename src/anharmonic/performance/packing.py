@@ -76,7 +76,10 @@ def unpack_tracker(tracker: PerformanceTracker, state: bytes) -> None:
     if version > FORMAT:
         raise InputError("the state was written by a newer version: upgrade anharmonic")
     if settings != _settings(tracker):
-        raise SettingsError("the state is of a tracker with other settings: make it alike")
+        raise SettingsError(
+            "the state is of a tracker with other settings (window, rows that wait, or a reference "
+            "with other labels): make it alike, or start anew"
+        )
     tracks: dict[str | None, Track] = {}
     for number, (segment, facts) in enumerate(zip(about["segments"], about["tracks"], strict=True)):
         track = Track(tracker.estimator, tracker.window, tracker.windows)
@@ -177,11 +180,12 @@ def _earlier_waiting(
 def _detector(tracker: PerformanceTracker, about: Mapping[str, Any], sums: Array) -> FallDetector:
     """Evidence as it was; of format 1 rows and losses as if they had come evenly."""
     limit, rate, seen = tracker.detector.limit, tracker.detector.rate, about["labels"]
-    parts = [tuple(part) for part in sums.tolist()]
-    if len(parts) == 4:
-        return FallDetector(limit, rate, *parts, seen=seen, total=about["losses"])
+    evidence, weighted, *others = (tuple(part) for part in sums.tolist())
+    if others:
+        rows, losses = others
+        return FallDetector(limit, rate, evidence, weighted, rows, losses, seen, about["losses"])
     sequence = tracker.sequence
     loss = sequence.total / sequence.count if sequence.count else limit
-    for each in (tracker.seen / max(seen, 1), loss):
-        parts.append(tuple(each * start for start in parts[1]))
-    return FallDetector(limit, rate, *parts, seen=seen, total=loss * seen)
+    rows = tuple(tracker.seen / max(seen, 1) * start for start in weighted)
+    losses = tuple(loss * start for start in weighted)
+    return FallDetector(limit, rate, evidence, weighted, rows, losses, seen, loss * seen)

@@ -171,8 +171,9 @@ class FallDetector:
                 log = math.log(float(sums.mean()))
                 first = Fall(seen, round(since), log, round(row_since), mean)
             seen += 1
-        made = tuple(sums.tolist()), *(tuple(part) for part in starts.tolist())
-        return FallDetector(self.limit, self.rate, *made, seen, total), first
+        weighted, by_row, by_loss = (tuple(part) for part in starts.tolist())
+        bets = tuple(sums.tolist()), weighted, by_row, by_loss
+        return FallDetector(self.limit, self.rate, *bets, seen, total), first
 
     def cleared(self) -> FallDetector:
         """Without evidence; labels are counted on."""

@@ -137,9 +137,7 @@ class PerformanceTracker:
             segment = self._kept(None if segments is None else segments[place])
             cells = None if features is None else features[place]
             time = "" if times is None else str(times[place])
-            row = Waiting(
-                self.seen if rows is None else int(rows[place]), outputs[place], segment
-            )
+            row = Waiting(self.seen if rows is None else int(rows[place]), outputs[place], segment)
             full = [
                 part
                 for part in row.parts
@@ -232,7 +230,7 @@ class PerformanceTracker:
         losses = np.array([self._loss(row.outputs, label) for row, label, _ in joined])
         if not chosen:
             self.sequence = self.sequence.add(losses)
-        else:
+        elif share is not None:
             # Drawn with chance π, a row stands for share/π rows: the mean is that of all rows.
             losses = np.array([share / chance for _, _, chance in joined]) * losses
         self.detector, fall = self.detector.add(losses, [row.row for row, _, _ in joined])

@@ -82,10 +82,13 @@ class Track:
             self.windows[held.window - oldest].add_label(residuals, weight)
 
     def _observed(self, outputs: Floats, label: float) -> Floats:
-        return observed_credits(outputs[None], np.array([label]), self.estimator.kind)[0]
+        credits = observed_credits(outputs[None], np.array([label]), self.estimator.kind)
+        return np.asarray(credits[0])
 
     def curve(self, level: float | None, segment: str | None) -> list[Performance]:
         """Each window's performance."""
+        if not self.windows:
+            return []
         level = self.estimator.level if level is None else level
         return shown_performance(self.estimator, self.windows, level, segment)
 

@@ -83,7 +83,9 @@ class Window:
     @property
     def bias(self) -> Floats:
         """What its labels say of the estimates' bias, (metrics,)."""
-        return self.weighted_residuals / self.weights if self.labelled else np.zeros(len(self.values))
+        return (
+            self.weighted_residuals / self.weights if self.labelled else np.zeros(len(self.values))
+        )
 
     @property
     def scatter(self) -> Floats:
