@@ -430,6 +430,13 @@ class WatchOptions:
         str | None,
         typer.Option(help="Columns that may move; if not told, those that the model reads."),
     ] = None
+    memory: Annotated[
+        int,
+        typer.Option(min=1, help="Rows that wait for a label: one that comes later is not used."),
+    ] = 2000
+    window: Annotated[int, typer.Option(min=30, help="Rows per window of accuracy over time.")] = (
+        500
+    )
     column_kind: ColumnKind = None
     seed: Seed = 0
 
@@ -450,6 +457,8 @@ class WatchOptions:
             "score": parsing.number_or_text(self.score),
             "promise": self.promise,
             "directions": self.directions,
+            "memory": self.memory,
+            "window": self.window,
             "seed": self.seed,
         }
 
