@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from anharmonic._core.protocols import Floats, Integers
 from anharmonic.regions.tables.coding import Coding
-from anharmonic.regions.tables.donors import Donors, Site, squared_distances
+from anharmonic.regions.tables.distances import squared_distances
+from anharmonic.regions.tables.donors import Donors, Site
 from anharmonic.regions.tables.editing import edited
 from anharmonic.regions.tables.kinds import ColumnKind
 from anharmonic.regions.tables.pairs import PairsSeen

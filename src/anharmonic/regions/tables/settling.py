@@ -113,7 +113,7 @@ def _calibrated(
     rows = known[_sample(len(known), DONORS, generator(seed, Stream.TABLE_ROWS))]
     both = np.concatenate([points, known])
     sites = _sites(kinds, np.isnan(both).any(axis=0))
-    donors = Donors.among(kinds, units, sites, rows)
+    donors = Donors(kinds, units, sites, rows)
     low, high = _ends(kinds, both)
     law = TableNeighbourhood(
         kinds=kinds,
@@ -177,7 +177,7 @@ def _near_rows(donors: Donors, values: Floats) -> tuple[float, Floats, Floats] |
     rows = donors.reference
     _, first = np.unique(np.nan_to_num(rows, nan=-1e300), axis=0, return_index=True)
     once = rows[np.sort(first)]
-    among = Donors.among(donors.kinds, donors.units, donors.sites, once)
+    among = Donors(donors.kinds, donors.units, donors.sites, once)
     squares, totals, near = among.nearest(values)
     apart = np.isfinite(totals[:, 0])
     if not apart.any():

@@ -80,7 +80,7 @@ def law_from(facts: Mapping[str, Any], arrays: Mapping[str, Array]) -> TableNeig
     return TableNeighbourhood(
         kinds=kinds,
         coding=coding_from(facts["codes"], kinds),
-        donors=Donors.among(kinds, learnt["units"], sites, reference),
+        donors=Donors(kinds, learnt["units"], sites, reference),
         pairs=_pairs_from(arrays),
         number_share=facts["number_share"],
         nearest=facts["nearest"],
