@@ -138,6 +138,33 @@ def test_a_sparse_matrix_moves_where_it_has_numbers():
     assert (moved[empty] == 0).all()
 
 
+@pytest.mark.parametrize("moving", [None, [0, 7]], ids=["all that vary", "two columns"])
+def test_a_sparse_matrix_with_columns_that_stay_keeps_its_shape(moving):
+    """A word that no text has, such as any vectorizer's vocabulary holds."""
+    dense = sparse.random(50, 40, density=0.3, random_state=0).toarray()
+    dense[:, 3] = 0.0
+    matrix = sparse.csr_matrix(dense)
+    asked = []
+
+    def model(rows):
+        asked.append(rows.toarray())
+        assert rows.shape[1] == 40
+        return np.asarray(rows.power(2).sum(axis=1)).ravel()
+
+    exact = {"radius": 0.5, "noise": "ignore", "ball": "auto pairs"}
+    scores = ah.gamma(model, matrix, moving=moving, **exact)
+    assert scores.mean > 0
+    assert "3" in scores.settings.still
+    moved = np.concatenate(asked) != np.repeat(dense, sum(map(len, asked)) // 50, axis=0)
+    places = {place for place in range(40) if str(place) in scores.settings.columns}
+    assert set(np.flatnonzero(moved.any(axis=0)).tolist()) == places
+
+    def two(rows):
+        return np.stack([model(rows) > 1, model(rows) <= 1], axis=1) * 1.0
+
+    assert len(ah.baselines.flip_rate(two, matrix, moving=moving)) == 50
+
+
 TEXTS = [
     "a fine film with a good cast and a warm heart",
     "a dull film that never comes to life at all",

@@ -193,14 +193,15 @@ def unmoved(data: object) -> Region:
     if isinstance(data, Region):
         region = data
     else:
-        data, form = _with_form(data)
+        given, (data, form) = data, _with_form(data)
         table = as_table(data)
         region = (
             _from_array("points", data)
             if table is None
             else Region("points", table, np.empty((len(table), 0)), (), tuple(table.columns))
         )
-        region = replace(region, form=form)
+        objects = cast(Array, given) if form == "objects" else None
+        region = replace(region, form=form, objects=objects)
     if not len(region):
         raise PointsError("there are no rows: give at least one")
     nothing = np.empty((len(region), 0)) if region.is_table else region.source[:, :0]
@@ -219,7 +220,7 @@ def _with_form(data: object) -> tuple[object, str]:
 
 
 def _region(kind: str, data: object, moving: Sequence[str | int] | None) -> Region:
-    data, form = _with_form(data)
+    given, (data, form) = data, _with_form(data)
     try:
         table = as_table(data)
     except DuplicateError:
@@ -228,7 +229,8 @@ def _region(kind: str, data: object, moving: Sequence[str | int] | None) -> Regi
         raise PointsError(f"several columns are called {shown(twice)}: rename them") from None
     region = _from_array(kind, data) if table is None else _from_table(kind, table)
     told: Kinds | None = {TEXT: "text"} if form == "texts" else None
-    region = replace(region, form=form, told=told)
+    objects = cast(Array, given) if form == "objects" else None
+    region = replace(region, form=form, objects=objects, told=told)
     if not len(region):
         raise PointsError("there are no points: give at least one row")
     if moving is not None:

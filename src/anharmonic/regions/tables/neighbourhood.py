@@ -162,7 +162,7 @@ class TableNeighbourhood:
         if np.isnan(code) or self.kinds[column].movement == "edit":
             return False
         code_of = None if self.coding is None else self.coding.columns[column]
-        return code_of is None or not (code_of.listed or code_of.stamp)
+        return code_of is None or not (code_of.by_level or code_of.calendar)
 
     def text(self, column: int, code: float, cell: object = None) -> str:
         """A coded cell as people read it; of an edited text, the text that the `cell` became."""
