@@ -200,14 +200,14 @@ def test_columns_that_are_empty_in_the_points_have_the_references_types(dtype):
             "job": pd.Categorical(some(["nurse", "smith", None], 1)),
             "note": [f"a note of {n} words" for n in range(MANY)],
             "since": pd.Timestamp("2024-01-01")
-            + pd.to_timedelta(np.where(random.random(MANY) < 0.2, np.nan, random.integers(0, 99, MANY)), "D"),
+            + pd.to_timedelta(
+                np.where(random.random(MANY) < 0.2, np.nan, random.integers(0, 99, MANY)), "D"
+            ),
             "flag": pd.array(some([True, False, None], 2), dtype="boolean"),
             "x": np.where(random.random(MANY) < 0.2, np.nan, random.normal(size=MANY)),
         }
     )
-    points = pd.DataFrame(
-        {name: pd.Series([EMPTY[dtype]], dtype=dtype) for name in reference}
-    )
+    points = pd.DataFrame({name: pd.Series([EMPTY[dtype]], dtype=dtype) for name in reference})
 
     def model(rows):
         held = rows.drop(columns="note").dtypes

@@ -313,5 +313,7 @@ REFUSED = {
 def test_a_kind_that_cells_cannot_be_is_refused_with_what_to_do(kind):
     frame, _ = people(60)
     name, words = REFUSED[kind]
-    with pytest.raises(SettingsError, match=f"column {name} cannot be '{kind}': it holds .*{words}"):
+    with pytest.raises(
+        SettingsError, match=f"column {name} cannot be '{kind}': it holds .*{words}"
+    ):
         ah.gamma(len_of, frame, kinds={name: kind})

@@ -101,8 +101,12 @@ def test_texts_have_no_order_unless_somebody_gives_it():
     # A level that only the points have stays where it is.
     points = frame[:20].assign(size="XXL")
     seen = set()
-    ah.gamma(lambda rows: seen.update(rows["size"]) or zeros(rows), points, reference=frame,
-             kinds={"size": SIZES})
+    ah.gamma(
+        lambda rows: seen.update(rows["size"]) or zeros(rows),
+        points,
+        reference=frame,
+        kinds={"size": SIZES},
+    )
     assert seen == {"XXL"}
 
 

@@ -9,8 +9,10 @@ import pytest
 import anharmonic as ah
 from tests.tables.people import people
 
-REFERENCE = people(400)[0].drop(columns="pregnant").assign(
-    rate=np.clip(np.random.default_rng(1).normal(0.5, 0.3, 400), 0.0, 1.0)
+REFERENCE = (
+    people(400)[0]
+    .drop(columns="pregnant")
+    .assign(rate=np.clip(np.random.default_rng(1).normal(0.5, 0.3, 400), 0.0, 1.0))
 )
 POINTS = REFERENCE[:20]
 LATER = {

@@ -237,3 +237,34 @@ def test_a_reference_too_short_to_say_how_rows_differ_is_refused():
     with pytest.raises(PointsError, match=r"3 rows of the points .* reference="):
         ah.gamma(MODEL, POINTS[:3])
     assert len(ah.gamma(MODEL, POINTS[:3], reference=TRAIN[:11])) == 3
+
+
+def test_a_monitor_of_numbers_takes_whole_ones_first_when_it_comes_back(tmp_path):
+    """What the reference's columns are is settled: six rows of zeros and ones are no flags."""
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame(random.normal(size=(600, 3)), columns=list("abc"))
+
+    def model(rows):
+        likely = 1 / (1 + np.exp(-rows["a"].to_numpy()))
+        return np.stack([likely, 1 - likely], axis=1)
+
+    watch = ah.Monitor(model, frame, promise=False, watch=["gamma"])
+    watch.save(tmp_path / "monitor")
+    whole = frame[:6].round()
+    for rows in (whole, frame[:60].round()):
+        back = ah.Monitor.load(tmp_path / "monitor", model)
+        np.testing.assert_array_equal(
+            back.update(rows).scores["gamma"], watch.update(rows).scores["gamma"]
+        )
+
+
+def test_rows_with_missing_texts_are_weighed_and_explained():
+    cells = pd.Series(["a", "b", pd.NA] * 20, dtype="string")
+    frame = pd.DataFrame({"c": cells, "x": np.linspace(-1, 1, 60)})
+
+    def model(rows):
+        likely = 1 / (1 + np.exp(-9 * rows["x"].to_numpy() * rows["c"].isna().to_numpy()))
+        return np.stack([likely, 1 - likely], axis=1)
+
+    assert len(ah.gamma(model, frame, reference=frame, ball="data")) == 60
+    assert ah.explain(model, frame.iloc[2], reference=frame).support is not None

@@ -16,6 +16,7 @@ __all__ = [
     "as_table",
     "assemble",
     "column_like",
+    "dense",
     "first_missing",
     "gather",
     "in_order",
@@ -38,6 +39,14 @@ def as_table(data: object) -> Table | None:
         return None
     table = nw.from_native(data, eager_only=True, pass_through=True)
     return table if isinstance(table, nw.DataFrame) else None
+
+
+def dense(series: nw.Series) -> nw.Series:
+    """A column of pandas' sparse type with all of its cells; any other as it is."""
+    native: Any = series.to_native()
+    if type(getattr(native, "dtype", None)).__name__ != "SparseDtype":
+        return series
+    return nw.from_native(native.sparse.to_dense(), series_only=True)
 
 
 def is_ordered(series: nw.Series) -> bool:

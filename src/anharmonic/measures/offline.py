@@ -21,7 +21,7 @@ import numpy as np
 
 from anharmonic._core.columns import is_index
 from anharmonic._core.files import read_data, whole_file
-from anharmonic._core.frames import as_table
+from anharmonic._core.frames import as_table, dense
 from anharmonic._core.protocols import Array, Floats
 from anharmonic._core.reductions import Reduction
 from anharmonic.errors import InputError, OutputError
@@ -91,7 +91,7 @@ class _Recorder:
             columns = {name: flat[:, index] for index, name in enumerate(self.names)}
         else:
             table = nw.from_native(queries, eager_only=True)
-            columns = {name: table[name].to_arrow() for name in self.names}
+            columns = {name: _as_arrow(table[name]) for name in self.names}
         numbers = np.arange(self.count, self.count + rows)
         self.write(pa.table({"query": numbers, **columns}))
         self.count += rows
@@ -107,6 +107,24 @@ class _Reader:
     def __call__(self, queries: Array) -> Array:
         start, self.next = self.next, self.next + len(queries)
         return self.answers[start : self.next]
+
+
+def _as_arrow(series: nw.Series) -> Any:
+    """A column as arrow's own, in a type that comes back from a file as it was."""
+    import pyarrow as pa
+
+    refused: Exception | None = None
+    try:
+        column = dense(series).to_arrow()
+        if not isinstance(column.type, pa.BaseExtensionType):
+            return column
+    except Exception as problem:  # arrow refuses types in ways of its own
+        refused = problem
+    native = getattr(series.to_native(), "dtype", series.dtype)
+    raise InputError(
+        f"column {series.name} holds {native}, which does not come back from a Parquet file: make "
+        "it text, numbers or dates, or leave it out"
+    ) from refused
 
 
 @takes_arguments_of(gamma, SetupArguments, without=("output", "batch_size"))

@@ -15,7 +15,7 @@ from scipy import sparse
 
 from anharmonic._core.arrays import to_numpy64
 from anharmonic._core.columns import is_id, is_index, repeated, shown
-from anharmonic._core.frames import Table, as_table
+from anharmonic._core.frames import Table, as_table, dense
 from anharmonic._core.hulls import draw_in_hull
 from anharmonic._core.protocols import Array
 from anharmonic._core.randomness import generator
@@ -269,7 +269,7 @@ def _from_table(kind: str, table: Table) -> Region:
             f"column names must be text, and {shown(nameless)} is none: rename with "
             "frame.columns = frame.columns.astype(str), or give frame.to_numpy()"
         )
-    numeric = [name for name in table.columns if table[name].dtype.is_numeric()]
+    numeric = [name for name in table.columns if dense(table[name]).dtype.is_numeric()]
     # A step along a number that merely names a row is a step to nowhere.
     names = tuple(name for name in numeric if not (is_index(name) or is_id(name)))
     still = tuple(name for name in table.columns if name not in names)

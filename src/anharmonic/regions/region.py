@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from anharmonic._core.arrays import to_numpy64
 from anharmonic._core.columns import is_id, named_rows, shown
-from anharmonic._core.frames import Table
+from anharmonic._core.frames import Table, dense
 from anharmonic._core.protocols import Array, Floats, Integers
 from anharmonic.errors import PointsError, listed
 from anharmonic.regions.forms import as_they_came, formed
@@ -180,7 +180,7 @@ class Region:
         """Columns of numbers."""
         if not self.is_table:
             return self.names
-        return tuple(name for name in self.names if self.source[name].dtype.is_numeric())
+        return tuple(name for name in self.names if dense(self.source[name]).dtype.is_numeric())
 
     def holding(self, still: Sequence[str]) -> Region:
         """The same region with some columns held still."""

@@ -18,6 +18,7 @@ from anharmonic._core.frames import (
     Table,
     assemble,
     column_like,
+    dense,
     gather,
     missing_cells,
     unwrapped,
@@ -174,21 +175,29 @@ def _numbers(codes: Floats, series: nw.Series, gradual: bool, missing: object) -
 
     A missing cell is the type's own; of a float that knows null and NaN it is as `missing` is.
     """
-    absent = np.isnan(codes)
-    native, dtype = series.to_native(), series.dtype
     if series.implementation.is_pandas_like():
-        if isinstance(native.dtype, np.dtype):
-            # numpy's integers have no missing value, and a number that a ball moved is none.
-            if native.dtype.kind in "iub" and (gradual or absent.any()):
-                return codes
-            return codes.astype(native.dtype, copy=False)
-        if gradual and not dtype.is_float():
-            native = series.head(0).cast(nw.Float64).to_native()
-        pandas: Any = series.implementation.to_native_namespace()
-        return pandas.array(codes, dtype=native.dtype)
-    made = nw.new_series(series.name, codes, backend=series.implementation)
-    if absent.any() and not (isinstance(missing, float) and dtype.is_float()):
+        return _pandas_numbers(codes, series, gradual)
+    made, dtype = nw.new_series(series.name, codes, backend=series.implementation), series.dtype
+    if not (isinstance(missing, float) and dtype.is_float()):
         made = made.fill_nan(None)
     if (gradual and not dtype.is_float()) or not (dtype.is_numeric() or dtype == nw.Boolean):
         return made.to_native()
     return made.cast(dtype).to_native()
+
+
+def _pandas_numbers(codes: Floats, series: nw.Series, gradual: bool) -> Array:
+    native: Any = series.to_native()
+    beyond_whole = gradual or bool(np.isnan(codes).any())
+    if isinstance(native.dtype, np.dtype):
+        # numpy's integers have no missing value, and a number that a ball moved is none.
+        if native.dtype.kind in "iub" and beyond_whole:
+            return codes
+        return codes.astype(native.dtype, copy=False)
+    none = series.head(0)
+    if not dense(none).dtype.is_float():
+        if beyond_whole and dense(none) is not none:
+            return codes
+        if gradual:
+            native = none.cast(nw.Float64).to_native()
+    pandas: Any = series.implementation.to_native_namespace()
+    return pandas.array(codes, dtype=native.dtype)

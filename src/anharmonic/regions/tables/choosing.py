@@ -8,7 +8,7 @@ from typing import NamedTuple
 import narwhals.stable.v1 as nw
 
 from anharmonic._core.columns import shown
-from anharmonic._core.frames import in_order
+from anharmonic._core.frames import dense, in_order
 from anharmonic.errors import SettingsError
 from anharmonic.regions.tables.groups import grouped_one_hot, within_bounds
 from anharmonic.regions.tables.kinds import KINDS, ColumnKind, Kinds
@@ -41,6 +41,7 @@ def choose_kinds(
             f"kinds= names {shown(unknown)}, and the columns that move are "
             f"{shown(list(columns))}: mend the name, or let it move with moving="
         )
+    columns = {name: dense(series) for name, series in columns.items()}
     kinds, held = [], []
     for name, series in columns.items():
         if name in told:

@@ -14,7 +14,7 @@ from typing import Any
 import narwhals.stable.v1 as nw
 import numpy as np
 
-from anharmonic._core.frames import Table, first_missing, missing_cells, numbers_in
+from anharmonic._core.frames import Table, dense, first_missing, missing_cells, numbers_in
 from anharmonic._core.protocols import Floats
 from anharmonic.errors import PointsError
 from anharmonic.regions.tables.dates import Calendar
@@ -124,7 +124,8 @@ class Coding:
             raise PointsError(f"no column {', '.join(missing)}: give the reference's columns")
         if not self.columns:
             return np.empty((len(table), 0))
-        return np.stack([column.encode(table[column.kind.name]) for column in self.columns], axis=1)
+        cells = [column.encode(dense(table[column.kind.name])) for column in self.columns]
+        return np.stack(cells, axis=1)
 
     def only(self, names: Sequence[str]) -> Coding:
         """The coding of some of the columns, in another order."""
@@ -141,8 +142,10 @@ def code_columns(kinds: Sequence[ColumnKind], points: Table | None, reference: T
 
 
 def _code(kind: ColumnKind, points: Table | None, reference: Table) -> ColumnCode:
-    known = reference[kind.name]
-    mine = None if points is None or kind.name not in points.columns else points[kind.name]
+    known = dense(reference[kind.name])
+    mine = None
+    if points is not None and kind.name in points.columns:
+        mine = dense(points[kind.name])
     code = ColumnCode(kind, missing=_missing_token(known, mine), like=known.head(0))
     if kind.kind == "date":
         return replace(code, calendar=Calendar.of(known, mine))

@@ -69,14 +69,15 @@ class Donors:
         step is to be small. Copies of the row are no neighbours of it.
         """
         found = np.zeros((len(values), len(self.sites), self.count), dtype=np.int64)
+        steps = [number for number, site in enumerate(self.sites) if site.movement == "step"]
         for block in self._blocks(len(values)):
             total = self._distances(values[block])
             near = _smallest(total, min(CANDIDATES, len(self.reference)))
+            if steps:
+                nearest = _smallest(np.take_along_axis(total, near, axis=1), self.count)
+                found[block, steps] = np.take_along_axis(near, nearest, axis=1)[:, None]
             for number, site in enumerate(self.sites):
-                if site.movement == "step":
-                    nearest = _smallest(np.take_along_axis(total, near, axis=1), self.count)
-                    found[block, number] = np.take_along_axis(near, nearest, axis=1)
-                elif site.movement != "edit":
+                if site.movement in ("redraw", "gap"):
                     found[block, number] = self._nearest_elsewhere(site, values[block], total, near)
         return found
 
