@@ -247,3 +247,27 @@ def test_a_date_between_two_steps_of_the_reference_stays():
     moved[:, 1] += 2.0
     dates = region.restored(moved, np.arange(30))["d"]
     pd.testing.assert_series_equal(dates, later["d"] + pd.Timedelta("2D"), check_index=False)
+
+
+@pytest.mark.parametrize("library", ["polars", "pyarrow"])
+def test_levels_that_came_later_stay_in_any_library(library):
+    """Also beside missing cells, and where the type is a dictionary."""
+    first = pa.table({"c": ["a", "b", None] * 30, "k": list(range(9)) * 10})
+    later = pa.table({"c": ["a", "new", None] * 10, "k": list(range(5)) * 6})
+    if library == "pyarrow":
+        first, later = (
+            table.set_column(0, "c", table["c"].dictionary_encode()) for table in (first, later)
+        )
+    else:
+        first, later = pl.from_arrow(first), pl.from_arrow(later)
+    region = settle(zeros, first).at(ah.regions.points(later)).region
+    made = region.restored(np.asarray(region.values), np.arange(30))
+    cells = made["c"]
+    assert (cells.to_list() if library == "polars" else cells.to_pylist()) == [
+        "a",
+        "new",
+        None,
+    ] * 10
+    assert (cells.dtype if library == "polars" else cells.type) == (
+        later["c"].dtype if library == "polars" else later["c"].type
+    )

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import anharmonic as ah
-from anharmonic.errors import SettingsError
+from anharmonic.errors import InputError, SettingsError
 from anharmonic.measures.setup.settling import settle
 from anharmonic.regions.tables.storing import law_as_text, law_from_text
 
@@ -140,6 +140,40 @@ def test_levels_of_any_type_survive_a_file(name):
     assert theirs.levels == mine.levels
     table = settle(zeros, frame).region.source
     np.testing.assert_array_equal(theirs.encode(table["odd"]), mine.encode(table["odd"]))
+
+
+REFUSED = {
+    False: ("timestamps", "pandas durations", "periods", "intervals", "tuples"),
+    True: ("durations", "pandas durations", "periods", "intervals", "tuples"),
+}
+"""What Parquet does not bring back: of objects, and of categories."""
+
+
+@pytest.mark.filterwarnings("ignore:DatetimeIndex.values")
+@pytest.mark.parametrize("typed", [False, True], ids=["objects", "categories"])
+@pytest.mark.parametrize("name", ODD)
+def test_a_plan_of_odd_levels_is_collected_as_it_is_measured_or_refused(name, typed, tmp_path):
+    cells = np.empty(MANY, dtype=object)
+    cells[:] = [ODD[name][place] for place in np.random.default_rng(0).integers(2, size=MANY)]
+    column = pd.Series(cells, dtype=object).astype("category" if typed else object)
+    frame = pd.DataFrame({"odd": column, "k": np.arange(MANY) % 7})
+    answers = []
+
+    def model(rows):
+        first = np.array([cell == ODD[name][0] for cell in rows["odd"].tolist()])
+        answers.append(rows["k"].to_numpy() ** 2.0 + 3 * first)
+        return answers[-1]
+
+    queries = tmp_path / "queries.parquet"
+    if name in REFUSED[typed]:
+        with pytest.raises(InputError, match="does not come back from a Parquet file: make it"):
+            ah.plan(frame[:20], queries, reference=frame)
+        return
+    ah.plan(frame[:20], queries, reference=frame)
+    common = {"reference": frame, "ball": "auto pairs", "noise": "ignore", "batch_size": 100_000}
+    direct = ah.gamma(model, frame[:20], **common)
+    collected = ah.collect(queries, np.concatenate(answers))
+    np.testing.assert_array_equal(collected.values, direct.values)
 
 
 def test_levels_that_no_file_can_hold_are_refused_in_words():

@@ -109,12 +109,21 @@ def column_like(series: nw.Series, cells: Sequence[object]) -> nw.Series:
     if not series.dtype.is_float():
         cells = [None if is_missing(cell) else cell for cell in cells]
     if series.implementation.is_pyarrow():
-        import pyarrow as pa
-
-        made = pa.chunked_array([pa.array(cells, type=native.type)])
-        return nw.from_native(made, series_only=True)
+        return nw.from_native(_arrow_column(native.type, cells), series_only=True)
     made = type(native)(series.name, cells, dtype=native.dtype, strict=False)
     return nw.from_native(made, series_only=True)
+
+
+def _arrow_column(kind: Any, cells: Sequence[object]) -> Any:
+    import pyarrow as pa
+
+    if not pa.types.is_dictionary(kind):
+        return pa.chunked_array([pa.array(cells, type=kind)])
+    # Not every type of value can be made a dictionary in one go.
+    coded = pa.array(cells, type=kind.value_type).dictionary_encode()
+    places = coded.indices.cast(kind.index_type)
+    ordered = {"ordered": kind.ordered}
+    return pa.chunked_array([pa.DictionaryArray.from_arrays(places, coded.dictionary, **ordered)])
 
 
 def _pandas_column(series: nw.Series, native: Any, cells: Sequence[object]) -> Any:
@@ -150,6 +159,11 @@ def with_cells(made: Array, places: Integers, cells: nw.Series) -> Array:
         # A category may have further levels here, of which only cells by themselves are one.
         made[places] = own.tolist() if hasattr(own, "categories") else own
         return made
+    if cells.implementation.is_pyarrow():
+        both = _arrow_column(cells.to_native().type, [*made.to_pylist(), *cells.to_list()])
+        taken = np.arange(len(made))
+        taken[places] = len(made) + np.arange(len(places))
+        return both.take(taken)
     return nw.from_native(made, series_only=True).scatter(places.tolist(), cells).to_native()
 
 

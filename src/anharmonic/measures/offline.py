@@ -21,7 +21,7 @@ import numpy as np
 
 from anharmonic._core.columns import is_index
 from anharmonic._core.files import read_data, whole_file
-from anharmonic._core.frames import as_table, dense
+from anharmonic._core.frames import as_table, dense, missing_cells
 from anharmonic._core.protocols import Array, Floats
 from anharmonic._core.reductions import Reduction
 from anharmonic.errors import InputError, OutputError
@@ -116,15 +116,29 @@ def _as_arrow(series: nw.Series) -> Any:
     refused: Exception | None = None
     try:
         column = dense(series).to_arrow()
-        if not isinstance(column.type, pa.BaseExtensionType):
+        if _comes_back(series, column):
             return column
-    except Exception as problem:  # arrow refuses types in ways of its own
+    except (pa.ArrowException, TypeError, ValueError) as problem:
         refused = problem
     native = getattr(series.to_native(), "dtype", series.dtype)
     raise InputError(
         f"column {series.name} holds {native}, which does not come back from a Parquet file: make "
         "it text, numbers or dates, or leave it out"
     ) from refused
+
+
+def _comes_back(series: nw.Series, column: pa.Array) -> bool:
+    """Whether a file keeps a column's type, and arrow its cells where they are objects."""
+    import pyarrow as pa
+
+    listed = pa.types.is_dictionary(column.type)
+    kind = column.type.value_type if listed else column.type
+    if isinstance(kind, pa.BaseExtensionType) or (listed and pa.types.is_duration(kind)):
+        return False
+    if series.dtype not in (nw.Object, nw.Categorical):
+        return True
+    there = np.flatnonzero(~missing_cells(series))
+    return bool(series[there.tolist()].to_list() == column.take(there).to_pylist())
 
 
 @takes_arguments_of(gamma, SetupArguments, without=("output", "batch_size"))

@@ -83,8 +83,9 @@ class ColumnCode:
         absent = missing_cells(series)
         if series.implementation.is_pandas_like():
             pandas: Any = series.implementation.to_native_namespace()
-            index = pandas.Index(list(self.levels), dtype=object, tupleize_cols=False)
-            places = index.get_indexer(series.to_native().astype(object))
+            objects = {"dtype": object, "tupleize_cols": False}
+            cells = pandas.Index(series.to_native().astype(object).to_numpy(), **objects)
+            places = pandas.Index(list(self.levels), **objects).get_indexer(cells)
             return np.where(absent, np.nan, places.astype(np.float64))
         place = {level: float(number) for number, level in enumerate(self.levels)}
         return np.array(
