@@ -8,6 +8,11 @@ square sⱼ·R², and at least now and then: it takes the value of a reference r
 all else (categories), or steps as far as such a row is away, to one side or the other (whole
 numbers, orders, dates). What the reference rules out beside a new value comes along from the same
 row, and a step into what it rules out is not made: a plausible row makes plausible neighbours.
+
+What moves as one is a site: a category, a one-hot group, a column of steps, or the gaps of a
+column. With its share sⱼ (`site_shares`) and the mean square rⱼ of a move (`reaches`) its chance is
+min(1, sⱼ·R²/rⱼ) (`chances`). A category's share is raised to at least ½/m·rⱼ/D², m the number of
+categories and D the distance between nearest rows (`nearest`): at R = D its chance is ½/m or more.
 """
 
 from __future__ import annotations

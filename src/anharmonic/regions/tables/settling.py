@@ -39,8 +39,8 @@ LAW = 2
 """The number of this law: a change that moves rows otherwise has another one, so that scores of
 one are not taken for scores of the other."""
 LEAST = 0.5
-"""Of all neighbours at the distance between nearest rows, the share in which some category moves
-at the least: each has an equal part of it."""
+"""How many categories of a neighbour at the distance between nearest rows are drawn anew, at the
+least and on average: each has an equal part of it."""
 
 
 class SettledTable(NamedTuple):
