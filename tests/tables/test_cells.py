@@ -231,6 +231,8 @@ def test_what_the_points_hold_otherwise_than_the_reference_is_said():
         ah.gamma(zeros, frame.assign(a=frame["a"].astype(str))[:5], reference=frame)
     with pytest.raises(PointsError, match="column d holds dates in the reference and String in"):
         ah.gamma(zeros, frame.assign(d=frame["d"].astype(str))[:5], reference=frame)
+    with pytest.raises(PointsError, match="column d holds dates in the reference and Duration"):
+        ah.gamma(zeros, frame.assign(d=frame["d"] - frame["d"].min())[:5], reference=frame)
 
 
 def test_a_date_between_two_steps_of_the_reference_stays():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 
@@ -216,3 +217,14 @@ def test_a_monitor_of_dates_by_category_comes_back_the_same(tmp_path):
     one, other = watch.update(frame[800:]), back.update(frame[800:])
     for name, values in one.scores.items():
         np.testing.assert_array_equal(other.scores[name], values)
+
+
+def test_a_law_of_an_earlier_version_says_so():
+    """Neighbours that are drawn otherwise make other scores, which would look like a drift."""
+    law = settle(zeros, sizes(["a", "b", "c"])).region.neighbourhood
+    text = law_as_text(law)
+    law_from_text(text)
+    saved = json.loads(text)
+    del saved["facts"]["version"]
+    with pytest.warns(UserWarning, match="written by another version .* so fit or plan anew"):
+        law_from_text(json.dumps(saved))

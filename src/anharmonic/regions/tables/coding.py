@@ -63,7 +63,7 @@ class ColumnCode:
         if not self._suits(series):
             if missing_cells(series).all():
                 return np.full(len(series), np.nan)
-            what = "dates" if self.calendar is not None else "numbers"
+            what = "numbers" if self.calendar is None else self.calendar.what
             raise PointsError(
                 f"column {self.kind.name} holds {what} in the reference and {series.dtype} in the "
                 f"points: give the points {what} too, or the reference what the points have"
@@ -74,7 +74,7 @@ class ColumnCode:
         """Whether a column's type is one that its cells can be coded from."""
         dtype = series.dtype
         if self.calendar is not None:
-            return dtype.is_temporal()
+            return self.calendar.suits(series)
         if dtype == nw.Object:
             return not any(isinstance(cell, str | bytes) for cell in series.to_list())
         return dtype.is_numeric() or dtype == nw.Boolean

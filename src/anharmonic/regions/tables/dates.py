@@ -24,7 +24,7 @@ class Calendar(NamedTuple):
     def of(cls, reference: nw.Series, points: nw.Series | None = None) -> Calendar:
         """From the reference's first time, in the largest steps that reach all times."""
         stamps = [_stamps(reference)]
-        if points is not None and points.dtype.is_temporal():
+        if points is not None and _are_durations(points) == _are_durations(reference):
             stamps.append(_stamps(points))
         # The finer unit of both types, so that no cell is rounded.
         finest = np.result_type(*(part.dtype for part in stamps))
@@ -34,6 +34,15 @@ class Calendar(NamedTuple):
             return cls(0, 1, str(finest))
         origin = int((parts[0] if len(parts[0]) else times).min())
         return cls(origin, int(np.gcd.reduce(times - origin)) or 1, str(finest))
+
+    @property
+    def what(self) -> str:
+        """What the reference holds, in a word."""
+        return "durations" if np.dtype(self.stamp).kind == "m" else "dates"
+
+    def suits(self, series: nw.Series) -> bool:
+        """Whether a column holds times, or durations, as the reference does."""
+        return _are_durations(series) == (self.what == "durations")
 
     def steps(self, series: nw.Series) -> Floats:
         """How many steps after the first one cells are, NaN where one is missing."""
@@ -65,6 +74,14 @@ def dated_cells(times: NDArray[Any], series: nw.Series) -> Array:
         return dated.astype(native.dtype).array
     made = nw.new_series(series.name, times, backend=series.implementation)
     return made.cast(series.dtype).to_native()
+
+
+def _are_durations(series: nw.Series) -> bool | None:
+    """Whether cells are durations, or times that have a date; None where they are neither."""
+    dtype = series.dtype
+    if not dtype.is_temporal() or dtype == nw.Time:
+        return None
+    return bool(dtype == nw.Duration)
 
 
 def _stamps(series: nw.Series) -> NDArray[Any]:

@@ -31,7 +31,11 @@ from anharmonic.regions.tables.editing import edited
 from anharmonic.regions.tables.kinds import ColumnKind
 from anharmonic.regions.tables.pairs import PairsSeen
 
-__all__ = ["TableNeighbourhood"]
+__all__ = ["LAW", "TableNeighbourhood"]
+
+LAW = 2
+"""The number of this law: a change that moves rows otherwise has another one, so that scores of
+one are not taken for scores of the other."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,7 +22,7 @@ from anharmonic.regions.tables.coding import Coding, code_columns
 from anharmonic.regions.tables.donors import COUNT, Donors, Site
 from anharmonic.regions.tables.kinds import ColumnKind, Kinds
 from anharmonic.regions.tables.moving import alternatives
-from anharmonic.regions.tables.neighbourhood import TableNeighbourhood
+from anharmonic.regions.tables.neighbourhood import LAW, TableNeighbourhood
 from anharmonic.regions.tables.pairs import count_pairs
 
 __all__ = ["SettledTable", "table_neighbourhood"]
@@ -35,9 +35,6 @@ CALIBRATED = 256
 """Reference rows whose nearest rows say how far columns move."""
 FEWEST = COUNT + 1
 """Reference rows, at least: each is to have as many others as a value is drawn from."""
-LAW = 2
-"""The number of this law: a change that moves rows otherwise has another one, so that scores of
-one are not taken for scores of the other."""
 LEAST = 0.5
 """How many categories of a neighbour at the distance between nearest rows are drawn anew, at the
 least and on average: each has an equal part of it."""

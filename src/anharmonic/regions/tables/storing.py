@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import json
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,7 +17,7 @@ from anharmonic.regions.tables.coding import Coding, ColumnCode
 from anharmonic.regions.tables.dates import Calendar
 from anharmonic.regions.tables.donors import Donors, Site
 from anharmonic.regions.tables.kinds import ColumnKind
-from anharmonic.regions.tables.neighbourhood import TableNeighbourhood
+from anharmonic.regions.tables.neighbourhood import LAW, TableNeighbourhood
 from anharmonic.regions.tables.pairs import PairsSeen
 from anharmonic.regions.tables.stored_cells import (
     level_fact,
@@ -69,6 +70,7 @@ def law_facts(law: TableNeighbourhood) -> dict[str, object]:
     if any(kind.kind == "own" for kind in law.kinds):
         raise SettingsError("kinds= with a function cannot be saved: name a kind, or hold it still")
     return {
+        "version": LAW,
         "kinds": [list(kind[:3]) for kind in law.kinds],
         "orders": [list(kind.order) for kind in law.kinds],
         "sites": [[list(site.columns), site.movement] for site in law.sites],
@@ -80,7 +82,13 @@ def law_facts(law: TableNeighbourhood) -> dict[str, object]:
 
 
 def law_from(facts: Mapping[str, Any], arrays: Mapping[str, Array]) -> TableNeighbourhood:
-    """The law that `law_facts` and `law_arrays` describe."""
+    """The law that `law_facts` and `law_arrays` describe; said where it was another one then."""
+    if facts.get("version", 1) != LAW:
+        warnings.warn(
+            "the file was written by another version of anharmonic, in which neighbours in tables "
+            "were drawn otherwise: scores are not quite comparable, so fit or plan anew",
+            stacklevel=2,
+        )
     # A file of an earlier version holds no orders.
     orders = facts.get("orders", [()] * len(facts["kinds"]))
     kinds = tuple(
