@@ -206,6 +206,14 @@ def folder(tmp_path_factory):
 FILES = ("--data", "points.csv", "--reference", "train.csv")
 
 
+def test_a_command_is_told_an_order(folder):
+    told = ("--column-kind", "sex=male,female", "--column-kind", "children=category")
+    done = run(folder, "gamma", "model.joblib", *FILES, *told, "--json", "--trust")
+    columns, kinds = (json.loads(done.stdout)["settings"][name] for name in ("columns", "kinds"))
+    assert dict(zip(columns, kinds, strict=True))["sex"] == "ordered"
+    assert ["male", "female"] in json.loads(done.stdout)["settings"]["orders"]
+
+
 @pytest.mark.parametrize(
     "command",
     [
