@@ -53,7 +53,8 @@ ColumnKind = Annotated[
     list[str] | None,
     typer.Option(
         help="COLUMN=KIND where a column's type misleads, as often as needed: number, bounded, "
-        "share, whole, ordered, date, category, flag, spiked, one-hot or text."
+        "share, whole, ordered, date, category, flag, spiked, one-hot or text; or its levels in "
+        "order from the least, as in size=S,M,L."
     ),
 ]
 Seed = Annotated[int, typer.Option(help="Of all that is random: the same gives the same numbers.")]
@@ -225,7 +226,7 @@ class PointOptions(TableOptions):
     column_kind: ColumnKind = None
 
     @property
-    def kinds(self) -> dict[str, str] | None:
+    def kinds(self) -> dict[str, str | list[str]] | None:
         """What columns are, if that was said."""
         return parsing.column_kinds(self.column_kind)
 

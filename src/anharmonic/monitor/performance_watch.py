@@ -271,7 +271,7 @@ def fit_tracker(
     At most `memory` rows wait for a label: they are part of the state, which is written with
     every batch that a service takes.
     """
-    coded = None if inputs.coding is None else [code.listed for code in inputs.coding.columns]
+    coded = None if inputs.coding is None else [code.by_level for code in inputs.coding.columns]
     categories = np.array(
         [
             kind.kind in LEVELS and coded is not None and coded[place]
