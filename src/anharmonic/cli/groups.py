@@ -62,7 +62,8 @@ ColumnKind = Annotated[
     list[str] | None,
     typer.Option(
         help="COLUMN=KIND where a column's type misleads, as often as needed: number, bounded, "
-        "share, whole, ordered, date, category, flag, spiked, one-hot or text."
+        "share, whole, ordered, date, category, flag, spiked, one-hot or text; or its levels in "
+        "order from the least, as in size=S,M,L."
     ),
 ]
 Seed = Annotated[int, typer.Option(help="Of all that is random: the same gives the same numbers.")]
@@ -234,7 +235,7 @@ class PointOptions(TableOptions):
     column_kind: ColumnKind = None
 
     @property
-    def kinds(self) -> dict[str, str] | None:
+    def kinds(self) -> dict[str, str | list[str]] | None:
         """What columns are, if that was said."""
         return parsing.column_kinds(self.column_kind)
 
@@ -439,6 +440,13 @@ class WatchOptions:
         str | None,
         typer.Option(help="Columns that may move; if not told, those that the model reads."),
     ] = None
+    memory: Annotated[
+        int,
+        typer.Option(min=1, help="Rows that wait for a label: one that comes later is not used."),
+    ] = 2000
+    window: Annotated[int, typer.Option(min=30, help="Rows per window of accuracy over time.")] = (
+        500
+    )
     column_kind: ColumnKind = None
     seed: Seed = 0
 
@@ -459,6 +467,8 @@ class WatchOptions:
             "score": parsing.number_or_text(self.score),
             "promise": self.promise,
             "directions": self.directions,
+            "memory": self.memory,
+            "window": self.window,
             "seed": self.seed,
         }
 

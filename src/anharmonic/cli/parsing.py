@@ -198,13 +198,16 @@ def local_path(place: str | None, option: str) -> Path | None:
     return None if place is None else Path(place)
 
 
-def column_kinds(given: Sequence[str] | None) -> dict[str, str] | None:
-    """Kinds by column, from COLUMN=KIND.
+def column_kinds(given: Sequence[str] | None) -> dict[str, str | list[str]] | None:
+    """Kinds by column, from COLUMN=KIND, and levels in order from COLUMN=LEVEL,LEVEL.
 
-    >>> column_kinds(["postcode=category", "rooms=whole"])
-    {'postcode': 'category', 'rooms': 'whole'}
+    >>> column_kinds(["postcode=category", "size=S,M,L"])
+    {'postcode': 'category', 'size': ['S', 'M', 'L']}
     """
-    return dict(map(name_and_value, given)) if given else None
+    if not given:
+        return None
+    named = dict(map(name_and_value, given))
+    return {name: (split(kind) or []) if "," in kind else kind for name, kind in named.items()}
 
 
 def name_and_value(text: str) -> tuple[str, str]:

@@ -22,7 +22,7 @@ import numpy as np
 
 from anharmonic._core.columns import is_index
 from anharmonic._core.files import read_data, whole_file
-from anharmonic._core.frames import as_table
+from anharmonic._core.frames import as_table, dense, missing_cells
 from anharmonic._core.protocols import Array, Floats, Map
 from anharmonic._core.reductions import Reduction
 from anharmonic.errors import InputError, OutputError, SettingsError
@@ -93,7 +93,7 @@ class _Recorder:
             columns = {name: flat[:, index] for index, name in enumerate(self.names)}
         else:
             table = nw.from_native(queries, eager_only=True)
-            columns = {name: table[name].to_arrow() for name in self.names}
+            columns = {name: _as_arrow(table[name]) for name in self.names}
         numbers = np.arange(self.count, self.count + rows)
         self.write(pa.table({"query": numbers, **columns}))
         self.count += rows
@@ -109,6 +109,38 @@ class _Reader:
     def __call__(self, queries: Array) -> Array:
         start, self.next = self.next, self.next + len(queries)
         return self.answers[start : self.next]
+
+
+def _as_arrow(series: nw.Series) -> Any:
+    """A column as arrow's own, in a type that comes back from a file as it was."""
+    import pyarrow as pa
+
+    refused: Exception | None = None
+    try:
+        column = dense(series).to_arrow()
+        if _comes_back(series, column):
+            return column
+    except (pa.ArrowException, TypeError, ValueError) as problem:
+        refused = problem
+    native = getattr(series.to_native(), "dtype", series.dtype)
+    raise InputError(
+        f"column {series.name} holds {native}, which does not come back from a Parquet file: make "
+        "it text, numbers or dates, or leave it out"
+    ) from refused
+
+
+def _comes_back(series: nw.Series, column: pa.Array) -> bool:
+    """Whether a file keeps a column's type, and arrow its cells where they are objects."""
+    import pyarrow as pa
+
+    listed = pa.types.is_dictionary(column.type)
+    kind = column.type.value_type if listed else column.type
+    if isinstance(kind, pa.BaseExtensionType) or (listed and pa.types.is_duration(kind)):
+        return False
+    if series.dtype not in (nw.Object, nw.Categorical):
+        return True
+    there = np.flatnonzero(~missing_cells(series))
+    return bool(series[there.tolist()].to_list() == column.take(there).to_pylist())
 
 
 @takes_arguments_of(gamma, SetupArguments, without=("output", "batch_size"))

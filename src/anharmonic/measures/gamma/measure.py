@@ -139,8 +139,8 @@ def gamma(
     Notes
     -----
     A row's directions depend on the `seed` and its number alone. With radius, scale and ball
-    given, it keeps its score whatever rows come after it, to the bit for any workers and to
-    rounding for any `batch_size`.
+    given (of a table with more than numbers: radius, reference and ball), it keeps its score
+    whatever rows come after it, to the bit for any workers and to rounding for any `batch_size`.
 
     Examples
     --------
