@@ -31,6 +31,7 @@ __all__ = [
     "ModelOptions",
     "ModelsOptions",
     "Out",
+    "Place",
     "PointOptions",
     "Reduction",
     "RunOptions",
@@ -48,6 +49,14 @@ Command = TypeVar("Command", bound=Callable[..., None])
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 Out = Annotated[Path | None, typer.Option(help="Write the scores here, as Parquet.")]
+Place = Annotated[
+    str | None,
+    typer.Option(
+        metavar="PATH",
+        help="Write the scores here, as Parquet; of data that are read in batches a folder or an "
+        "address.",
+    ),
+]
 Reduction = Annotated[str | None, typer.Option(help="norm, predicted, angle, or a column.")]
 ColumnKind = Annotated[
     list[str] | None,
@@ -469,8 +478,18 @@ class FolderOptions:
     """Where several runs that belong together are kept on the way."""
 
     keep: Annotated[
-        Path | None, typer.Option(help="A folder to keep what is finished in, until all is.")
+        str | None,
+        typer.Option(
+            metavar="PATH",
+            help="A folder to keep what is finished in, until all is; of data that are read in "
+            "batches the folder of all scores, which stays.",
+        ),
     ] = None
     resume: Annotated[
         Path | None, typer.Option("--resume", help="The folder of an unfinished run to go on from.")
     ] = None
+
+    @property
+    def kept(self) -> Path | None:
+        """The folder of a run in memory."""
+        return parsing.local_path(self.keep, "--keep")

@@ -138,6 +138,11 @@ def compare(
     if isinstance(points, Source):
         if measure is not gamma or isinstance(ball, Weights) or names_rows(ball):
             raise SettingsError("sources are compared by gamma on spheres: leave the rest out")
+        if checkpoint is not None or resume is not None:
+            raise SettingsError(
+                "checkpoint= and resume= are for points in memory: give out=, and a run over a "
+                "source goes on when it is started again"
+            )
         if labels is not None:
             raise SettingsError("labels= is for points in memory: compare a sample of the source")
         scores = compare_over_source(

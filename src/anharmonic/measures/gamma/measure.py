@@ -22,6 +22,7 @@ from anharmonic.errors import (
 )
 from anharmonic.measures.gamma.accumulator import Accumulator
 from anharmonic.measures.gamma.choosing import (
+    AUTOMATIC,
     check_room,
     choose_sphere,
     complete_if_few,
@@ -198,7 +199,7 @@ def gamma(
         pilot = pilot_of(sphere, ball, noise, None if earlier is None else earlier.settings)
         accumulator.queries += pilot.queries
         sphere = choose_sphere(sphere, ball, directions, rotations, pilot)
-        if ball in ("auto", "auto pairs", "auto singles") and rotations:
+        if ball in AUTOMATIC and rotations:
             sphere = complete_if_few(sphere)
         check_room(sphere)
         settings = describe(settled, sphere, pilot, settings.without("unfinished"))
