@@ -279,9 +279,15 @@ def shop_model(table: Any) -> Any:
     return np.stack([1 - up, up], axis=1)
 
 
+def load_earlier() -> ah.Monitor:
+    """A monitor of a file of format 3, from before the law of tables changed."""
+    with pytest.warns(UserWarning, match="neighbours in tables were drawn otherwise"):
+        return ah.Monitor.load(FILES / "labelled_3.npz", shop_model)
+
+
 def test_a_file_of_an_earlier_format_goes_on() -> None:
     """Of format 3: segments "3.0" and "4.0", seven labels that wait in an open window."""
-    watch = ah.Monitor.load(FILES / "labelled_3.npz", shop_model)
+    watch = load_earlier()
     assert watch.segments == ("3", "4")
     keys = {str(key): value for key, value in watch.evidence.items()}
     assert keys["confidence up in 3"] == pytest.approx(1.242317628392989)
@@ -296,10 +302,10 @@ def test_a_file_of_an_earlier_format_goes_on() -> None:
     assert watch.evidence[ah.monitor.Key("confidence", "3", "up")] != keys["confidence up in 3"]
     # Labels of rows that had none then are joined.
     assert watch.add_labels(["131"], labels[[1]]).used == 1
-    again = ah.Monitor.load(FILES / "labelled_3.npz", shop_model)
+    again = load_earlier()
     again.update(more[:30], ids=[str(number) for number in range(130, 160)])
     state = again.state()
-    third = ah.Monitor.load(FILES / "labelled_3.npz", shop_model)
+    third = load_earlier()
     third.restore(state)
     assert third.state() == state
 
