@@ -47,7 +47,7 @@ def trained_network() -> Any:
 
 
 def spreads(model: Any, points: Any, radius: float, **ball: Any) -> tuple[Any, int]:
-    """Variance over seeds of each point's signed deviation, and queries a point."""
+    """Variance over seeds of each point's signed deviation, and queries per point."""
     runs = [
         ah.gamma(model, points, radius=radius, scale=None, seed=seed, noise="ignore", **ball)
         for seed in range(SEEDS)

@@ -288,7 +288,7 @@ def _verdict(found: list[Watched]) -> tuple[str, ...]:
         bent, and more often wrong. In the whole stream a rise of gamma is raised for {risen} of
         {many} models and a loss of confidence for {lost}. A change in either direction says that
         the traffic is not the reference's; it does not say whether the model is right.""",
-        f"""Confidence, which costs one query a point, was raised before gamma, which costs up to
+        f"""Confidence, which costs one query per point, was raised before gamma, which costs up to
         seventeen, for {_before(found)} of {many} models: here gamma is no earlier a warning. Part
         of that is a reference that is not steady: its second half already raises confidence
         against its first for {_unsteady(found, "confidence")} of {many} models, and gamma for

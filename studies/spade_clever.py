@@ -213,7 +213,7 @@ def guided_verdict(means: dict[str, dict[str, tuple[Estimate, Estimate]]]) -> li
         for at in range(len(NORMS))
     ]
     lines.append(
-        "The control is the margin, which needs one query a sample and no graph, and stands in "
+        "The control is the margin, which needs one query per sample and no graph, and stands in "
         f"the bound's numerator: guided samples have {min(times):.0f} to {max(times):.0f} times "
         "the bound of samples of the smallest margin."
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import warnings
 from contextlib import contextmanager
 from importlib import import_module
@@ -23,10 +24,12 @@ def mlflow_store(folder):
         before = mlflow.get_tracking_uri()
         mlflow.set_tracking_uri(f"sqlite:///{folder}/mlflow.db")
         experiment = mlflow.create_experiment("tests", (folder / "artifacts").as_uri())
-        mlflow.set_experiment(experiment_id=experiment)
+    # Not set_experiment: MLflow has no way to take that back, and other tests have other stores.
+    os.environ["MLFLOW_EXPERIMENT_ID"] = experiment
     try:
         yield mlflow
     finally:
         while mlflow.active_run():
             mlflow.end_run()
+        del os.environ["MLFLOW_EXPERIMENT_ID"]
         mlflow.set_tracking_uri(before)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import subprocess
+import sys
 import time
 
 import numpy as np
+import psutil
 import pytest
 
 import anharmonic as ah
@@ -38,3 +41,27 @@ def test_errors_reach_the_caller(map):
 def test_a_model_that_cannot_travel_is_named():
     with pytest.raises(SettingsError, match=r"workers\.threads"):
         ah.gamma(lambda x: x.sum(axis=1), np.eye(3), radius=1.0, map=workers.processes(2))
+
+
+HANDING_OUT = """
+import os, sys, time
+import anharmonic as ah
+
+def told(number):
+    print(os.getpid(), flush=True)
+    time.sleep(60)
+
+if __name__ == "__main__":
+    list(ah.workers.processes(2)(told, range(2)))
+"""
+
+
+def test_workers_end_with_the_process_that_was_killed(tmp_path):
+    script = tmp_path / "handing_out.py"
+    script.write_text(HANDING_OUT)
+    with subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, text=True) as driver:
+        assert driver.stdout is not None
+        family = [psutil.Process(int(driver.stdout.readline())) for _ in range(2)]
+        driver.kill()
+    _, alive = psutil.wait_procs(family, timeout=20)
+    assert not alive

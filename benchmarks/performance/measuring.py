@@ -11,6 +11,7 @@ from anharmonic.performance import Estimator, PerformanceTracker, choose_rows, f
 from anharmonic.performance.choosing import draw_rows, inclusion_probabilities
 from anharmonic.performance.labelled import powered_metric
 from anharmonic.performance.metrics import metric_value, observed_credits, row_losses
+from anharmonic.performance.sampled import Sampled
 from anharmonic.performance.windows import label_noise, shown_performance
 from benchmarks.performance.cases import Case, Floats
 
@@ -146,9 +147,9 @@ def label_savings(case: Case, estimator: Estimator) -> Floats:
             ("powered", random, even, None),
             ("chosen", mine, chosen, None),
         ):
-            found = powered_metric(
-                name, outputs, expected, observed, mask, chances, followed=followed
-            )
+            labels = np.where(mask[:, None], observed, 0.0)
+            sampled = Sampled(outputs, expected, labels, mask, chances)
+            found = powered_metric(estimator, name, sampled, followed)
             squares[kind].append((found.value - truth) ** 2)
     mean = {kind: float(np.mean(values)) for kind, values in squares.items()}
     stratum = np.searchsorted(np.quantile(losses, np.arange(1, STRATA) / STRATA), losses)

@@ -39,7 +39,7 @@ def main() -> None:
 
         save(network.module.network, asked.out / "vit")
     photos, names = read_photos(asked.photos, asked.few)
-    model, batch = _model(network, device, asked.batch, not asked.plain, tell)
+    model, batch = _model(network, device, asked, tell)
     facts = network.facts | {
         "device": torch.cuda.get_device_name() if device == "cuda" else platform.processor(),
         "precision": "half, last layer single" if device == "cuda" else "single",
@@ -47,7 +47,7 @@ def main() -> None:
         "torch": torch.__version__,
         "date": date.today().isoformat(),
     }
-    effort = FULL._replace(gamma_seconds=asked.gamma_seconds)
+    effort = FULL._replace(gamma_seconds=asked.gamma_seconds, neighbours=asked.neighbours)
     if asked.tiny:
         effort = effort._replace(neighbours=6, directions=3, gamma_directions=2)
     found = measured(
@@ -72,6 +72,8 @@ def _arguments() -> Any:
     parser.add_argument("--weights", type=Path, help="A folder with weights or training data.")
     parser.add_argument("--out", type=Path, required=True, help="Folder for the measurements.")
     parser.add_argument("--resume", type=Path, help="Measurements to go on from.")
+    parser.add_argument("--neighbours", type=int, default=FULL.neighbours, help="Of each kind.")
+    parser.add_argument("--onnx", type=Path, help="On a processor: ask this, the same network.")
     parser.add_argument("--gamma-seconds", type=float, default=float("inf"))
     parser.add_argument("--batch", type=int, default=BATCH, help="Rows of a call on a GPU.")
     parser.add_argument("--plain", action="store_true", help="Do not compile.")
@@ -92,19 +94,22 @@ def read_photos(source: Path, few: int | None) -> tuple[Any, list[str]]:
         return file["pixels"][:few].astype(np.float32), [str(name) for name in file["names"][:few]]
 
 
-def _model(
-    network: Network, device: str, batch: int, compiling: bool, tell: Any
-) -> tuple[Any, int | None]:
+def _model(network: Network, device: str, asked: Any, tell: Any) -> tuple[Any, int | None]:
     from anharmonic.images import classifier
 
     if device == "cpu":
-        return classifier(network.module.eval(), network.preprocessing), None
+        return classifier(asked.onnx or network.module.eval(), network.preprocessing), None
     from studies.images.fast import Fast
 
     fast = Fast(
-        network.module, network.preprocessing, batch, device, compiling=compiling, tell=tell
+        network.module,
+        network.preprocessing,
+        asked.batch,
+        device,
+        compiling=not asked.plain,
+        tell=tell,
     )
-    return fast, batch
+    return fast, asked.batch
 
 
 if __name__ == "__main__":

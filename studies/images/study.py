@@ -114,4 +114,4 @@ def _prices(found: Measurements, seed: int) -> str:
     if not climbs["gamma"].rate.value:
         return f"{found.network}: {shares}"
     more = climbs["margin"].rate.value / climbs["gamma"].rate.value
-    return f"{found.network}: {shares}; {more:,.0f} times the flips a query"
+    return f"{found.network}: {shares}; {more:,.0f} times the flips per query"

@@ -144,7 +144,7 @@ def ranked(found: Sequence[Headline]) -> Told:
             f"{each.source}: AUROC of gamma {_shown(each.gammas['control'])} with the paper's "
             f"control characters and {_shown(each.gammas['resample'])} when the same prompt is "
             f"asked again at temperature 1; the best rival is {_best(each)}. All from {calls} "
-            f"calls a question."
+            f"calls per question."
         )
         if all(each.gammas[group].interval[1] < 0.5 for group in MAIN):
             verdict.append(BELOW.format(source=each.source))

@@ -12,7 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
+import anharmonic as ah
 from anharmonic.cli import app
+from anharmonic.errors import InputError, SettingsError
 from tests.scale.generated import parquet_folder, table
 
 MODEL = "tests.scale.generated:wavy"
@@ -140,3 +142,112 @@ def test_standard_input(tmp_path, stream):
     ]
     done = subprocess.run(command, input=text, capture_output=True, text=True)
     assert json.loads(done.stdout)["points"] == 40, done.stderr[-500:]
+
+
+def test_a_folder_may_be_an_address(tmp_path, monkeypatch):
+    parquet_folder(tmp_path / "in", rows=30)
+    monkeypatch.chdir(tmp_path)
+    data = ["--data", tmp_path / "in", "--drop", "id", *GIVEN]
+    place = (tmp_path / "out").as_uri()
+    told = json.loads(run("gamma", MODEL, *data, "--out", place, "--json").stdout)
+    assert len(pq.read_table(tmp_path / "out" / "scores")) == told["points"] == 90
+    assert len(ah.load(place)) == 90
+    run("compare", f"a={MODEL}", f"b={MODEL}", *data, "--keep", f"{place}/models", "--json")
+    assert (tmp_path / "out" / "models" / "b" / "scores").is_dir()
+    run("gamma", "plan", *data, "--out", f"{place}/plan")
+    asked = pq.read_table(tmp_path / "out" / "plan" / "queries").to_pandas()
+    answers = asked[["part", "query"]].assign(y=asked["f0"] ** 2)
+    answers.to_parquet(tmp_path / "answers.parquet")
+    files = [f"{place}/plan", (tmp_path / "answers.parquet").as_uri()]
+    done = json.loads(run("gamma", "collect", *files, "--json").stdout)
+    assert done["points"] == 90
+    assert (tmp_path / "out" / "plan" / "collected" / "summary.json").exists()
+    # Nothing was written to a folder called "file:".
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["answers.parquet", "in", "out"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["gamma", MODEL, "--out"],
+        ["nstep", MODEL, "--out"],
+        ["search", MODEL, "--out"],
+        ["clever", MODEL, "--out"],
+        ["gamma", "plan", "--out"],
+        ["compare", f"a={MODEL}", f"b={MODEL}", "--keep"],
+        ["sweep", f"a={MODEL}", "--keep"],
+    ],
+    ids=lambda words: " ".join(words[:1]),
+)
+def test_a_table_in_memory_is_not_written_to_an_address(tmp_path, words):
+    pq.write_table(table(20), tmp_path / "rows.parquet")
+    with pytest.raises(SettingsError, match=r"is an address.*add --stream"):
+        run(*words, "s3://bucket/out", "--data", tmp_path / "rows.parquet")
+
+
+def test_a_plan_takes_an_engine_and_starts_over(tmp_path, monkeypatch):
+    parquet_folder(tmp_path / "in", rows=30)
+    words = ["gamma", "plan", "--data", tmp_path / "in", "--drop", "id", "--out", tmp_path / "plan"]
+    asked = []
+
+    def actors(*_, **__):
+        return lambda function, items: asked.append(items) or map(function, items)
+
+    monkeypatch.setattr(ah.workers, "ray", actors)
+    run(*words, "--engine", "ray")
+    assert len(asked[0]) == 3
+    with pytest.raises(InputError, match="holds a plan already"):
+        run(*words, "--radius", "0.2")
+    run(*words, "--radius", "0.2", "--fresh")
+    plan = json.loads((tmp_path / "plan" / "run.json").read_text())
+    assert plan["plan"]["arguments"]["radius"] == 0.2
+
+
+def test_scores_are_collected_anew(tmp_path):
+    parquet_folder(tmp_path / "in", rows=30)
+    data = ["--data", tmp_path / "in", "--drop", "id", "--out", tmp_path / "plan"]
+    run("gamma", "plan", *data, *GIVEN)
+    asked = pq.read_table(tmp_path / "plan" / "queries").to_pandas()
+    words = ["gamma", "collect", tmp_path / "plan", tmp_path / "answers.parquet", "--json"]
+    means = []
+    for factor in (1, 9):
+        answers = asked[["part", "query"]].assign(y=factor * np.sin(asked["f0"]))
+        answers.to_parquet(tmp_path / "answers.parquet")
+        means.append(json.loads(run(*words, "--fresh").stdout)["mean"])
+    assert means[1] == pytest.approx(9 * means[0])
+    with pytest.raises(SettingsError, match="--fresh is for the folder of a plan"):
+        run("gamma", "collect", tmp_path / "answers.parquet", "answers.csv", "--fresh")
+
+
+def test_a_plan_in_memory_takes_a_sample(tmp_path):
+    pq.write_table(table(200), tmp_path / "rows.parquet")
+    words = ["--data", tmp_path / "rows.parquet", "--sample", "20", "--out", tmp_path / "q.parquet"]
+    run("gamma", "plan", *words, *GIVEN)
+    about = json.loads(pq.read_metadata(tmp_path / "q.parquet").metadata[b"anharmonic"])
+    assert about["points"] == 20
+
+
+def test_resume_is_refused_where_runs_go_on_by_themselves(tmp_path):
+    parquet_folder(tmp_path / "in", rows=30)
+    words = ["compare", f"a={MODEL}", f"b={MODEL}", "--data", tmp_path / "in"]
+    with pytest.raises(SettingsError, match="--resume is for points in memory"):
+        run(*words, "--resume", tmp_path)
+    with pytest.raises(SettingsError, match="are for points in memory"):
+        ah.compare({"a": MODEL}, ah.sources.files(tmp_path / "in"), resume=tmp_path)
+
+
+@pytest.mark.parametrize("name", ["rows[1].parquet", "rows*.parquet"])
+def test_one_file_is_one_file_whatever_it_is_called(tmp_path, name):
+    pq.write_table(table(20), tmp_path / name)
+    done = run("gamma", MODEL, "--data", tmp_path / name, "--out", tmp_path / "s.parquet", *GIVEN)
+    assert done.exit_code == 0
+    assert (tmp_path / "s.parquet").is_file()
+
+
+def test_models_are_compared_on_standard_input(tmp_path):
+    text = table(40).to_pandas().to_csv(index=False)
+    words = ["compare", f"a={MODEL}", f"b={MODEL}", "--data", "-", "--stream", "--json", *GIVEN]
+    command = [sys.executable, "-m", "anharmonic", *words]
+    done = subprocess.run(command, input=text, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-500:]
+    assert json.loads(done.stdout)["differences"][0]["same"]

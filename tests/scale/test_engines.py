@@ -52,6 +52,36 @@ def test_ray_gives_the_bits_of_one_process(tmp_path, two_actors):
     assert (one.mean, one.error, one.queries) == (two.mean, two.error, two.queries)
 
 
+@pytest.mark.usefixtures("many_parts")
+@pytest.mark.parametrize("kind", ["linear", "network", "forest"])
+def test_models_that_multiply_matrices_give_the_same_bits(tmp_path, two_actors, kind):
+    """Ray gives every worker one thread; with as many here, the bits are the same.
+
+    With more, products of matrices may be summed in another order: then the last digits differ.
+    """
+    linear = pytest.importorskip("sklearn.linear_model")
+    from sklearn.ensemble import RandomForestClassifier
+    from sklearn.neural_network import MLPClassifier
+    from threadpoolctl import threadpool_limits
+
+    rows = table(3000, seed=7).to_pandas()
+    classes = np.digitize(np.sin(2 * rows["f0"]) + rows["f1"], [-0.5, 0.5])
+    model = {
+        "linear": linear.LogisticRegression(),
+        "network": MLPClassifier((100, 100), max_iter=20, random_state=0),
+        "forest": RandomForestClassifier(20, random_state=0),
+    }[kind].fit(rows, classes)
+    parquet_folder(tmp_path / "in", files=2, rows=9000)
+    source = files(tmp_path / "in", drop=["id"])
+    with threadpool_limits(1):
+        one = ah.gamma(model, source, out=tmp_path / "one", **GIVEN)
+    ray = ah.gamma(model, source, engine=two_actors, out=tmp_path / "ray", **GIVEN)
+    assert of(one).equals(of(ray))
+    assert (one.mean, one.error) == (ray.mean, ray.error)
+    threads = ah.gamma(model, source, out=tmp_path / "threads", **GIVEN)
+    np.testing.assert_allclose(of(threads)["value"], of(one)["value"], rtol=1e-9, atol=1e-12)
+
+
 def test_ray_is_a_map(two_actors):
     assert list(two_actors(abs, range(-20, 0))) == list(range(20, 0, -1))
     with pytest.raises(TypeError):

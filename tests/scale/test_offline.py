@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import sys
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
@@ -9,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import anharmonic as ah
-from anharmonic.errors import InputError, OutputError
-from anharmonic.measures import offline_parts
+from anharmonic.errors import InputError, OutputError, SettingsError
+from anharmonic.measures.offline_parts import planning
 from anharmonic.sources import files
 from tests.scale.generated import parquet_folder, table, wavy
 
@@ -19,7 +22,7 @@ FEATURES = ["f0", "f1", "f2", "f3"]
 
 @pytest.fixture
 def planned(tmp_path, monkeypatch):
-    monkeypatch.setattr(offline_parts, "ROWS", 256)
+    monkeypatch.setattr(planning, "ROWS", 256)
     parquet_folder(tmp_path / "in", files=2, rows=500)
     source = files(tmp_path / "in", drop=["id"])
     ah.plan(source, tmp_path / "plan")
@@ -99,8 +102,13 @@ def test_a_source_that_changed_is_refused(tmp_path, planned):
     pq.write_table(table(5, id=np.arange(5)), tmp_path / "in" / "z.parquet")
     with pytest.raises(InputError, match="has changed"):
         ah.collect(tmp_path / "plan", tmp_path)
-    with pytest.raises(InputError, match="holds a plan already"):
+    with pytest.raises(InputError, match=r"holds a plan already.*fresh=True"):
         ah.plan(planned, tmp_path / "plan")
+    ah.plan(planned, tmp_path / "plan", fresh=True)
+    assert (
+        len(ds.dataset(tmp_path / "plan" / "queries").to_table().group_by("part").aggregate([]))
+        == 5
+    )
 
 
 def test_labels_and_mixed_tables(tmp_path):
@@ -124,3 +132,174 @@ def test_labels_and_mixed_tables(tmp_path):
 def _label(frame):
     kinds = np.where(frame["f0"] > 0, frame["colour"], "none")
     return (np.asarray(kinds)[:, None] == np.array(["green", "none", "red"])).astype(float)
+
+
+def _answered(plan, target, factor=1.0, **beside):
+    pd = pytest.importorskip("pandas")
+    asked = pd.read_parquet(plan / "queries")
+    outputs = factor * wavy(asked[FEATURES])
+    kept = asked[["part", "query", *beside.pop("keep", [])]]
+    answers = kept.assign(a=outputs[:, 0], b=outputs[:, 1], **beside)
+    answers.to_parquet(target)
+    return answers
+
+
+def test_answers_that_were_mended_are_not_mixed_with_those_of_before(tmp_path, planned):
+    target = tmp_path / "answers.parquet"
+    _answered(tmp_path / "plan", target)
+    wrong = ah.collect(tmp_path / "plan", target)
+    assert ah.collect(tmp_path / "plan", target).mean == wrong.mean
+    _answered(tmp_path / "plan", target, factor=9.0)
+    with pytest.raises(SettingsError, match="another set of answers"):
+        ah.collect(tmp_path / "plan", target)
+    right = ah.collect(tmp_path / "plan", target, fresh=True)
+    assert right.mean == pytest.approx(9 * wrong.mean)
+    # A table in memory is known by what it holds.
+    table = pq.read_table(target)
+    ah.collect(tmp_path / "plan", table, out=tmp_path / "other")
+    ah.collect(tmp_path / "plan", table, out=tmp_path / "other")
+    other = table.set_column(2, "a", table["b"])
+    with pytest.raises(SettingsError, match="another set of answers"):
+        ah.collect(tmp_path / "plan", other, out=tmp_path / "other")
+
+
+def test_what_stands_beside_the_answers_is_no_output(tmp_path, planned):
+    plan = tmp_path / "plan"
+    bare = _answered(plan, tmp_path / "bare.parquet")
+    alone = ah.collect(plan, tmp_path / "bare.parquet", out=tmp_path / "one")
+    full = _answered(plan, tmp_path / "full.parquet", keep=FEATURES)
+    full.sample(frac=1, random_state=0).to_parquet(tmp_path / "full.parquet")
+    assert "__index_level_0__" in pq.read_schema(tmp_path / "full.parquet").names
+    beside = ah.collect(plan, tmp_path / "full.parquet", out=tmp_path / "two")
+    one, two = (pa.concat_tables(list(each.batches())) for each in (alone, beside))
+    assert one.equals(two)
+    full.assign(f1=0.0).to_parquet(tmp_path / "odd.parquet")
+    with pytest.raises(OutputError, match="column f1 of the answers is called as a feature is"):
+        ah.collect(plan, tmp_path / "odd.parquet", out=tmp_path / "three")
+    bare[["part", "query"]].to_parquet(tmp_path / "none.parquet")
+    with pytest.raises(InputError, match="keep the model's outputs"):
+        ah.collect(plan, tmp_path / "none.parquet", out=tmp_path / "four")
+
+
+def test_labels_may_be_categories(tmp_path, planned):
+    pd = pytest.importorskip("pandas")
+    asked = pd.read_parquet(tmp_path / "plan" / "queries")
+    label = np.where(asked["f0"] > 0, "up", "down")
+    answers = asked[["part", "query"]].assign(label=label)
+    found = []
+    for kind in (str, "category"):
+        answers.astype({"label": kind}).to_parquet(tmp_path / "answers.parquet")
+        found.append(ah.collect(tmp_path / "plan", tmp_path / "answers.parquet", fresh=True))
+    assert found[0].settings.classes == found[1].settings.classes == ("down", "up")
+    assert found[0].mean == found[1].mean > 0
+
+
+def test_too_many_answers_leave_no_part_behind(tmp_path, planned):
+    target = tmp_path / "answers.parquet"
+    answers = _answered(tmp_path / "plan", target)
+    part = answers["part"].iloc[0]
+    more = answers[answers["part"] == part].tail(3)
+    more = more.assign(query=more["query"] + 3)
+    pd = pytest.importorskip("pandas")
+    pd.concat([answers, more]).to_parquet(target)
+    with pytest.raises(InputError, match="answers to"):
+        ah.collect(tmp_path / "plan", target)
+    assert not (tmp_path / "plan" / "collected" / "scores").exists()
+
+
+def test_a_plan_that_was_stopped_goes_on(tmp_path, monkeypatch):
+    monkeypatch.setattr(planning, "ROWS", 256)
+    parquet_folder(tmp_path / "in", files=2, rows=500)
+    source = files(tmp_path / "in", drop=["id"])
+    whole = ah.plan(source, tmp_path / "whole")
+
+    def stopped(function, items):
+        for number, item in enumerate(items):
+            if number == 2:
+                raise KeyboardInterrupt
+            yield function(item)
+
+    with pytest.raises(KeyboardInterrupt):
+        ah.plan(source, tmp_path / "plan", engine=stopped)
+    queries = tmp_path / "plan" / "queries"
+    times = {path.name: path.stat().st_mtime_ns for path in queries.iterdir()}
+    assert len(times) == 2
+    with pytest.raises(InputError, match="has not come to its end: plan it again"):
+        ah.collect(tmp_path / "plan", tmp_path)
+    with pytest.raises(InputError, match="holds a plan already"):
+        ah.plan(source, tmp_path / "plan", rotations=2)
+    ah.plan(source, tmp_path / "plan", engine=ah.workers.threads(2))
+    assert {name: (queries / name).stat().st_mtime_ns for name in times} == times
+    one, two = (ds.dataset(path / "queries").to_table() for path in (whole, tmp_path / "plan"))
+    assert one.sort_by([("part", "ascending"), ("query", "ascending")]).equals(
+        two.sort_by([("part", "ascending"), ("query", "ascending")])
+    )
+    # There is nothing left to do.
+    ah.plan(source, tmp_path / "plan", engine=stopped)
+
+
+def test_a_plan_is_collected_from_any_folder(tmp_path, monkeypatch):
+    parquet_folder(tmp_path / "in", files=1, rows=60)
+    monkeypatch.chdir(tmp_path)
+    ah.plan(files("in/*.parquet", drop=["id"]), "plan", radius=0.3)
+    _answered(tmp_path / "plan", tmp_path / "answers.parquet")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert len(ah.collect("../plan", "../answers.parquet")) == 60
+
+
+def test_a_plan_of_standard_input_keeps_it(tmp_path, monkeypatch):
+    rows = table(50)
+    text = rows.to_pandas().to_csv(index=False).encode()
+
+    def pipe():
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
+
+    pipe()
+    ah.plan(files("-"), tmp_path / "plan", radius=0.3)
+    _answered(tmp_path / "plan", tmp_path / "answers.parquet")
+    collected = ah.collect(tmp_path / "plan", tmp_path / "answers.parquet")
+    direct = ah.gamma(wavy, rows.to_pandas(), radius=0.3, ball="auto pairs", noise="ignore")
+    np.testing.assert_array_equal(collected.to_scores().values, direct.values)
+    pipe()
+    with pytest.raises(InputError, match="standard input cannot be held against it"):
+        ah.plan(files("-"), tmp_path / "plan", radius=0.3)
+    ah.plan(files("-"), tmp_path / "plan", radius=0.2, fresh=True)
+
+
+def test_categories_of_a_plan_mean_the_same_when_it_is_collected(tmp_path):
+    pd = pytest.importorskip("pandas")
+    (tmp_path / "in").mkdir()
+    for number, levels in enumerate((["red", "green"], ["green", "blue"])):
+        frame = table(80, number).to_pandas()
+        frame["colour"] = pd.Categorical(
+            np.random.default_rng(number).choice(levels, 80), categories=levels
+        )
+        frame.to_parquet(tmp_path / "in" / f"{number}.parquet")
+    source = files(tmp_path / "in")
+    ah.plan(source, tmp_path / "plan")
+
+    def model(frame):
+        return np.sin(3 * frame["f0"]) + (frame["colour"] == "green") * frame["f1"]
+
+    asked = pd.read_parquet(tmp_path / "plan" / "queries")
+    answers = asked[["part", "query"]].assign(y=model(asked))
+    answers.to_parquet(tmp_path / "answers.parquet")
+    collected = ah.collect(tmp_path / "plan", tmp_path / "answers.parquet")
+    direct = ah.gamma(model, source, ball="auto pairs", noise="ignore")
+    np.testing.assert_allclose(
+        collected.to_scores().values, direct.to_scores().values, rtol=0, atol=1e-14
+    )
+
+
+def test_arguments_of_sources_are_refused_for_what_is_in_memory(tmp_path):
+    rows = table(20).to_pandas()
+    with pytest.raises(SettingsError, match="engine= and fresh= are for sources"):
+        ah.plan(rows, tmp_path / "plan.parquet", fresh=True)
+    ah.plan(rows, tmp_path / "plan.parquet", radius=0.3)
+    with pytest.raises(SettingsError, match="are for the plan of a source"):
+        ah.collect(tmp_path / "plan.parquet", np.zeros(3), out=tmp_path / "out")
+    rows.to_parquet(tmp_path / "rows.parquet")
+    ah.gamma(wavy, files(tmp_path / "rows.parquet"), radius=0.3, out=tmp_path / "run")
+    with pytest.raises(InputError, match="no plan of a source"):
+        ah.collect(tmp_path / "run", tmp_path)

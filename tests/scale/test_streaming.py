@@ -41,7 +41,7 @@ def test_a_file_gives_the_bits_of_the_table_it_holds(tmp_path):
     scores = stored.to_scores()
     for name in ("values", "errors", "squared", "signed", "outputs", "turns"):
         np.testing.assert_array_equal(getattr(scores, name), getattr(here, name))
-    assert stored.queries == here.queries + running.ANSWERS * 0
+    assert stored.queries == here.queries
     assert stored.mean == pytest.approx(here.mean, rel=1e-14)
     assert stored.error == pytest.approx(here.error, rel=1e-12)
     assert stored.worst(5)["row"].tolist() == here.worst(5).tolist()
@@ -125,8 +125,9 @@ def test_another_model_or_other_data_are_refused(tmp_path):
     ah.gamma(wavy, source, out=tmp_path / "out", ball="auto pairs", **GIVEN)
     with pytest.raises(SettingsError, match="model"):
         ah.gamma(lambda x: 2 * wavy(x), source, out=tmp_path / "out", ball="auto pairs", **GIVEN)
-    # The same model by another name is the same model.
-    ah.gamma(lambda x: wavy(x), source, out=tmp_path / "out", ball="auto pairs", **GIVEN)
+    # The same answers to all that is asked do not make other code the same model.
+    with pytest.raises(SettingsError, match=r"model \(its file, code or weights"):
+        ah.gamma(lambda x: wavy(x), source, out=tmp_path / "out", ball="auto pairs", **GIVEN)
     pq.write_table(table(9, id=np.arange(9)), tmp_path / "in" / "z.parquet")
     with pytest.raises(SettingsError, match="source"):
         ah.gamma(wavy, source, out=tmp_path / "out", ball="auto pairs", **GIVEN)

@@ -103,6 +103,9 @@ class StandIn:
     def follow(self, state: bytes) -> None:
         self.restore(state)
 
+    def go_back(self, state: bytes) -> None:
+        self.restore(state)
+
 
 class Labelled(StandIn):
     """The same with labels: they are added up, and the state holds their sum and how many."""

@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 import anharmonic as ah
-from anharmonic.errors import PointsError
+from anharmonic.errors import InputError, PointsError
 from anharmonic.measures.explain.counterfactuals import Change
 from tests.tables.people import people
 
@@ -138,6 +138,33 @@ def test_a_sparse_matrix_moves_where_it_has_numbers():
     assert (moved[empty] == 0).all()
 
 
+@pytest.mark.parametrize("moving", [None, [0, 7]], ids=["all that vary", "two columns"])
+def test_a_sparse_matrix_with_columns_that_stay_keeps_its_shape(moving):
+    """A word that no text has, such as any vectorizer's vocabulary holds."""
+    dense = sparse.random(50, 40, density=0.3, random_state=0).toarray()
+    dense[:, 3] = 0.0
+    matrix = sparse.csr_matrix(dense)
+    asked = []
+
+    def model(rows):
+        asked.append(rows.toarray())
+        assert rows.shape[1] == 40
+        return np.asarray(rows.power(2).sum(axis=1)).ravel()
+
+    exact = {"radius": 0.5, "noise": "ignore", "ball": "auto pairs"}
+    scores = ah.gamma(model, matrix, moving=moving, **exact)
+    assert scores.mean > 0
+    assert "3" in scores.settings.still
+    moved = np.concatenate(asked) != np.repeat(dense, sum(map(len, asked)) // 50, axis=0)
+    places = {place for place in range(40) if str(place) in scores.settings.columns}
+    assert set(np.flatnonzero(moved.any(axis=0)).tolist()) == places
+
+    def two(rows):
+        return np.stack([model(rows) > 1, model(rows) <= 1], axis=1) * 1.0
+
+    assert len(ah.baselines.flip_rate(two, matrix, moving=moving)) == 50
+
+
 TEXTS = [
     "a fine film with a good cast and a warm heart",
     "a dull film that never comes to life at all",
@@ -256,3 +283,60 @@ def test_an_arrow_dictionary_stays_one():
 def test_columns_without_names_are_refused_in_a_line():
     with pytest.raises(PointsError, match="column names must be text, and 0 is none"):
         ah.gamma(len, pd.DataFrame({0: [1.0, 2.0], "a": [1, 2]}))
+
+
+@pytest.mark.parametrize("dtype", [bool, int, float])
+def test_columns_of_pandas_sparse_type_are_the_flags_and_numbers_that_they_hold(dtype):
+    random = np.random.default_rng(0)
+    town = random.choice(["Ulm", "Bonn", "Kiel"], 200)
+    numbers = np.where(random.random(200) < 0.3, 0.0, random.normal(size=200))
+    frame = pd.get_dummies(pd.DataFrame({"town": town, "x": numbers}), sparse=True, dtype=dtype)
+    frame["x"] = pd.arrays.SparseArray(numbers, fill_value=0.0)
+
+    def model(rows):
+        pd.testing.assert_series_equal(rows.dtypes, frame.dtypes)
+        assert (rows.drop(columns="x").sum(axis=1) == 1).all()
+        return np.asarray(rows["x"]) ** 2
+
+    scores = ah.gamma(model, frame)
+    assert scores.settings.kinds == ("number", "one-hot", "one-hot", "one-hot")
+    same = ah.gamma(lambda rows: np.asarray(rows["x"]) ** 2, frame.sparse.to_dense())
+    np.testing.assert_array_equal(scores.values, same.values)
+    alone = frame[["x"]].assign(y=pd.arrays.SparseArray(numbers[::-1], fill_value=0.0))
+    assert ah.gamma(model_of_numbers, alone).settings.columns == ("x", "y")
+
+
+def model_of_numbers(rows):
+    return np.asarray(rows["x"]) * np.asarray(rows["y"])
+
+
+def test_a_plan_of_cells_that_no_file_brings_back_is_refused(tmp_path):
+    frame = pd.DataFrame({"k": np.arange(60) % 7, "x": np.arange(60) / 9})
+    for name, cells in {
+        "month": pd.period_range("2024-01", periods=12, freq="M")[np.arange(60) % 12],
+        "mixed": pd.Series([1, "a", None] * 20, dtype=object),
+    }.items():
+        odd = frame.assign(**{name: cells})
+        assert ah.gamma(lambda rows: rows["x"].to_numpy() ** 2, odd).complete
+        with pytest.raises(InputError, match=f"column {name} holds .* does not come back from a"):
+            ah.plan(odd, tmp_path / "queries.parquet")
+
+
+def test_a_category_of_ten_thousand_levels():
+    random = np.random.default_rng(0)
+    levels = random.integers(0, 10_000, 30_000)
+    reference = pd.DataFrame(
+        {
+            "c": pd.Categorical([f"level {level}" for level in levels]),
+            "x": random.normal(size=30_000),
+        }
+    )
+    points = reference[:20]
+
+    def model(rows):
+        assert len(rows["c"].cat.categories) >= len(reference["c"].cat.categories)
+        return (rows["c"].cat.codes.to_numpy() % 2) * 1.0
+
+    scores = ah.gamma(model, points, reference=reference)
+    assert scores.settings.kinds == ("category", "number")
+    assert (scores.values > 0).mean() > 0.8

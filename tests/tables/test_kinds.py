@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 import anharmonic as ah
@@ -192,3 +194,126 @@ def test_a_number_can_be_read():
     assert scores.summary()["relative"] == list(relative)
     assert scores.along()[0].name == "sex"
     assert "moves most with" in scores._repr_html_()
+
+
+def test_texts_are_texts_where_they_mostly_differ():
+    """Labels of a census are long too, but there are only so many of them."""
+    random = np.random.default_rng(0)
+    labels = [f"not in the labour force {place}" for place in range(30)]
+    notes = [f"a note of many words {place}" for place in range(MANY)]
+    half = [f"a note of many words {place % (MANY // 2)}" for place in range(MANY)]
+    frame = pd.DataFrame({"label": random.choice(labels, MANY), "note": notes, "half": half})
+    frame["k"] = random.integers(0, 9, MANY)
+    asked, scores = asked_for(frame)
+    assert scores.settings.kinds == ("category", "text", "text", "whole")
+    assert set(asked["label"]) <= set(labels)
+
+
+def test_one_hot_columns_whose_levels_have_marks_in_them_move_together():
+    random = np.random.default_rng(0)
+    levels = ["self_emp", "self_emp_inc", "private", "local-gov"]
+    frame = pd.DataFrame(
+        {
+            "work": random.choice(levels, MANY),
+            "town=in": random.choice(["Bad.Ems", "Ulm"], MANY),
+            "k": random.integers(0, 9, MANY),
+        }
+    )
+    wide = pd.get_dummies(frame, columns=["work", "town=in"])
+    # A flag of the same beginning that is no level of it.
+    wide["work_abroad"] = (random.random(MANY) < 0.2) & wide["work_private"]
+    asked, scores = asked_for(wide)
+    kinds = dict(zip(scores.settings.columns, scores.settings.kinds, strict=True))
+    towns = [name for name in wide if name.startswith("town")]
+    assert {kinds[name] for name in towns} == {"one-hot"}
+    assert (asked[towns].sum(axis=1) == 1).all()
+    # The beginning they share does not say one of each row: no group.
+    assert kinds["work_self_emp"] == kinds["work_abroad"] == "flag"
+    asked, scores = asked_for(wide.drop(columns="work_abroad"))
+    kinds = dict(zip(scores.settings.columns, scores.settings.kinds, strict=True))
+    work = [f"work_{level}" for level in levels]
+    assert {kinds[name] for name in (*work, *towns)} == {"one-hot"}
+    assert (asked[work].sum(axis=1) == 1).all()
+    moved = asked["work_self_emp"].to_numpy() != np.repeat(
+        wide["work_self_emp"].to_numpy(), len(asked) // MANY
+    )
+    assert moved.any()
+
+
+def test_shares_that_are_told_are_those_that_were_found():
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame(random.dirichlet([1, 2, 3], MANY), columns=["mix_a", "mix_b", "mix_c"])
+    frame["day_a"] = 24 * random.random(MANY)
+    frame["day_b"] = 24 - frame["day_a"]
+    frame["c"] = random.choice(["u", "v"], MANY)
+    _, scores = asked_for(frame)
+    assert scores.settings.kinds[:3] == ("share",) * 3
+    again = ah.measured_like(scores, len_of, frame)
+    assert not again.settings.differing(scores.settings)
+    # Two wholes, of which only one looks like it.
+    told = {"day_a": "share", "day_b": "share"}
+    asked, scores = asked_for(frame, kinds=told)
+    assert scores.settings.kinds == ("share",) * 5 + ("category",)
+    np.testing.assert_allclose(asked[["mix_a", "mix_b", "mix_c"]].sum(axis=1), 1, atol=1e-9)
+    np.testing.assert_allclose(asked[["day_a", "day_b"]].sum(axis=1), 24, atol=1e-9)
+    again = ah.measured_like(scores, len_of, frame)
+    assert not again.settings.differing(scores.settings)
+
+
+def len_of(rows):
+    return np.zeros(len(rows))
+
+
+def nested(library):
+    """Lists, arrays of numbers and structures beside a number and a category."""
+    table = pa.table(
+        {
+            "x": np.random.default_rng(0).normal(size=60),
+            "c": ["u", "v", "w"] * 20,
+            "list": [[1.0, 2.0], [3.0]] * 30,
+            "structure": [{"a": 1}, {"a": 2}] * 30,
+        }
+    )
+    if library == "polars":
+        vectors = pl.Series("vector", np.arange(120.0).reshape(60, 2))
+        return pl.from_arrow(table).with_columns(vectors)
+    if library == "pandas":
+        vectors = [np.array([float(place), 1.0]) for place in range(60)]
+        return table.to_pandas(types_mapper=pd.ArrowDtype).assign(vector=vectors)
+    return table.append_column("vector", pa.array([[float(place)] * 2 for place in range(60)]))
+
+
+@pytest.mark.parametrize("library", ["polars", "pyarrow", "pandas"])
+def test_lists_and_vectors_stay_as_they_are(library):
+    table = nested(library)
+
+    def model(rows):
+        if library == "polars":
+            assert rows.schema == table.schema
+        first = rows["vector"][0]
+        assert len(first) == 2
+        return np.zeros(len(rows))
+
+    scores = ah.gamma(model, table)
+    assert scores.settings.columns == ("x", "c")
+    assert set(scores.settings.still) == {"list", "structure", "vector"}
+    with pytest.raises(SettingsError, match="which only a function of a cell and a generator can"):
+        ah.gamma(model, table, kinds={"list": "category"})
+
+
+REFUSED = {
+    "number": ("sex", "which is no number: make it one first, or say"),
+    "date": ("sex", "which is no date: make it one first, as pandas.to_datetime does"),
+    "text": ("age", "which is no text: make it one first, or give a function"),
+    "ordered": ("sex", "whose order nobody knows: give the levels from the least up"),
+}
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_a_kind_that_cells_cannot_be_is_refused_with_what_to_do(kind):
+    frame, _ = people(60)
+    name, words = REFUSED[kind]
+    with pytest.raises(
+        SettingsError, match=f"column {name} cannot be '{kind}': it holds .*{words}"
+    ):
+        ah.gamma(len_of, frame, kinds={name: kind})

@@ -206,6 +206,14 @@ def folder(tmp_path_factory):
 FILES = ("--data", "points.csv", "--reference", "train.csv")
 
 
+def test_a_command_is_told_an_order(folder):
+    told = ("--column-kind", "sex=male,female", "--column-kind", "children=category")
+    done = run(folder, "gamma", "model.joblib", *FILES, *told, "--json", "--trust")
+    columns, kinds = (json.loads(done.stdout)["settings"][name] for name in ("columns", "kinds"))
+    assert dict(zip(columns, kinds, strict=True))["sex"] == "ordered"
+    assert ["male", "female"] in json.loads(done.stdout)["settings"]["orders"]
+
+
 @pytest.mark.parametrize(
     "command",
     [
@@ -237,3 +245,34 @@ def test_a_reference_too_short_to_say_how_rows_differ_is_refused():
     with pytest.raises(PointsError, match=r"3 rows of the points .* reference="):
         ah.gamma(MODEL, POINTS[:3])
     assert len(ah.gamma(MODEL, POINTS[:3], reference=TRAIN[:11])) == 3
+
+
+def test_a_monitor_of_numbers_takes_whole_ones_first_when_it_comes_back(tmp_path):
+    """What the reference's columns are is settled: six rows of zeros and ones are no flags."""
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame(random.normal(size=(600, 3)), columns=list("abc"))
+
+    def model(rows):
+        likely = 1 / (1 + np.exp(-rows["a"].to_numpy()))
+        return np.stack([likely, 1 - likely], axis=1)
+
+    watch = ah.Monitor(model, frame, promise=False, watch=["gamma"])
+    watch.save(tmp_path / "monitor")
+    whole = frame[:6].round()
+    for rows in (whole, frame[:60].round()):
+        back = ah.Monitor.load(tmp_path / "monitor", model)
+        np.testing.assert_array_equal(
+            back.update(rows).scores["gamma"], watch.update(rows).scores["gamma"]
+        )
+
+
+def test_rows_with_missing_texts_are_weighed_and_explained():
+    cells = pd.Series(["a", "b", pd.NA] * 20, dtype="string")
+    frame = pd.DataFrame({"c": cells, "x": np.linspace(-1, 1, 60)})
+
+    def model(rows):
+        likely = 1 / (1 + np.exp(-9 * rows["x"].to_numpy() * rows["c"].isna().to_numpy()))
+        return np.stack([likely, 1 - likely], axis=1)
+
+    assert len(ah.gamma(model, frame, reference=frame, ball="data")) == 60
+    assert ah.explain(model, frame.iloc[2], reference=frame).support is not None

@@ -49,10 +49,10 @@ class Settings:
         How far in scaled units, the distance that was taken from, a unit for each column that
         moved, the columns that moved and those that were held (where nothing moves: those that
         rows are compared by and those left out), and the bounds.
-    kinds, shares, law, complete
-        Of rows that are not all numbers: what each column that moved is, its share of the squared
-        distance, a short text that is the same for the same reference, and whether every
-        neighbour there is was asked for.
+    kinds, orders, shares, law, complete
+        Of rows that are not all numbers: what each column that moved is, the levels in order of
+        those whose order was told, its share of the squared distance, a short text that is the
+        same for the same reference, and whether every neighbour there is was asked for.
     ball, directions, paired, rotation, rotations, seed
         The directions, and how they were drawn.
     budget, tolerance
@@ -95,6 +95,7 @@ class Settings:
     still: tuple[str, ...] = ()
     bounds: tuple[tuple[float, ...], tuple[float, ...]] | None = None
     kinds: tuple[str, ...] = ()
+    orders: tuple[tuple[str | float, ...], ...] = ()
     shares: tuple[float, ...] = ()
     law: str | None = None
     complete: bool = False
@@ -213,6 +214,12 @@ class Settings:
             names = [field.name for field in dataclasses.fields(cls) if field.name not in own]
             cls._facts = {name: getattr(plain, name) for name in names}
         return cls._facts
+
+    def told_kinds(self) -> dict[str, str | list[str | float]]:
+        """What each column that moved is, as `kinds=` is told; empty for rows of numbers."""
+        orders = self.orders or ((),) * len(self.kinds)
+        columns = zip(self.columns, self.kinds, orders, strict=True) if self.kinds else ()
+        return {name: list(order) or kind for name, kind, order in columns}
 
     def _fact(self, name: str) -> object:
         return None if name in self.unknown else getattr(self, name)

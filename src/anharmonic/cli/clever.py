@@ -16,7 +16,7 @@ from anharmonic._core.estimate import Estimate
 from anharmonic.cli.groups import (
     Json,
     ModelOptions,
-    Out,
+    Place,
     PointOptions,
     RunOptions,
     SourceOptions,
@@ -24,7 +24,7 @@ from anharmonic.cli.groups import (
 )
 from anharmonic.cli.output_files import claim
 from anharmonic.cli.over_sources import finish_source, sampled, source_arguments, source_of, streams
-from anharmonic.cli.parsing import numbers, sphere_arguments
+from anharmonic.cli.parsing import local_path, numbers, sphere_arguments
 from anharmonic.cli.show import plain, printable, tell
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def clever_command(
     count: Annotated[
         int | None, typer.Option(min=1, help="How many points; all if not told.")
     ] = None,
-    out: Out = None,
+    out: Place = None,
     as_json: Json = False,
 ) -> None:
     """A lower bound on how far an attack must go (CLEVER), and the points nearest to one.
@@ -83,15 +83,16 @@ def clever_command(
         stored = ah.clever(model.load_by_name(), source_of(points, source), **arguments, **there)
         finish_source(stored, out, as_json)
         return
-    claim(out)
+    target = local_path(out, "--out")
+    claim(target)
     loaded = model.load()
     rows = sampled(points.whole_region(), source, run.seed)
     if not as_json:
         tell(_estimate(loaded, rows, points.moves, count, blocks * block_size, gradients))
     reference = points.reference_table()
     scores = ah.clever(loaded, rows, moving=points.moves, reference=reference, **arguments)
-    if out is not None:
-        scores.save(out)
+    if target is not None:
+        scores.save(target)
     if as_json:
         print(json.dumps(plain(scores.summary())))
     else:

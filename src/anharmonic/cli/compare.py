@@ -40,6 +40,7 @@ from anharmonic.cli.over_sources import (
 from anharmonic.cli.parsing import number
 from anharmonic.cli.several import explain_worst
 from anharmonic.cli.show import command_line, plain, printable
+from anharmonic.errors import SettingsError
 from anharmonic.regions import Region
 
 if TYPE_CHECKING:
@@ -76,6 +77,7 @@ def compare_command(
     With --labels, a column of the data, accuracy (R² of numbers) stands beside gamma, and who is on
     the frontier of both.
     With --report or --keep, what is finished is kept on the way, and --resume goes on from it.
+    Data that are read in batches go on by the same command; --keep names the folder of all scores.
     With --ball data other rows take the place of a sphere, and of models that were trained on the
     reference the least overfit comes first.
     """
@@ -83,6 +85,11 @@ def compare_command(
     if not over_rows and streams(points, source):
         refuse_page(page)
         refuse_labels(labels)
+        if folders.resume is not None:
+            raise SettingsError(
+                "--resume is for points in memory: data that are read in batches go on by the same "
+                "command with the same --keep"
+            )
         compared = ah.compare(
             models.load_by_name(),
             source_of(points, source),
@@ -106,7 +113,7 @@ def compare_command(
     if given is not None and isinstance(where, Region) and len(where) < len(given):
         given = given[where.addresses]
     # One query per row is no run to keep on the way.
-    kept = (None, None, None) if over_rows else (page, folders.keep, folders.resume)
+    kept = (None, None, None) if over_rows else (page, folders.kept, folders.resume)
     with folder_of(*kept) as folder:
         compared = ah.compare(
             loaded,

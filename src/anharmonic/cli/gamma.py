@@ -12,7 +12,7 @@ from anharmonic.cli.groups import (
     BallOptions,
     Json,
     ModelOptions,
-    Out,
+    Place,
     PointOptions,
     Reduction,
     RunOptions,
@@ -23,9 +23,17 @@ from anharmonic.cli.groups import (
 )
 from anharmonic.cli.output_files import claim, finish, keeping, partial_of
 from anharmonic.cli.over_data import measures_rows
-from anharmonic.cli.over_sources import finish_source, sampled, source_arguments, source_of, streams
-from anharmonic.cli.parsing import number
+from anharmonic.cli.over_sources import (
+    finish_source,
+    refuse_file,
+    sampled,
+    source_arguments,
+    source_of,
+    streams,
+)
+from anharmonic.cli.parsing import local_path, number
 from anharmonic.cli.show import show_scores, tell
+from anharmonic.errors import SettingsError
 
 __all__ = ["collect_command", "gamma_command", "plan_command"]
 
@@ -43,7 +51,7 @@ def gamma_command(
     budget: Annotated[int | None, typer.Option(help="Queries in all.")] = None,
     tolerance: Annotated[float | None, typer.Option(help="Stop a point this narrow.")] = None,
     noise: Annotated[str, typer.Option(help="include, refuse or ignore.")] = "include",
-    out: Out = None,
+    out: Place = None,
     resume: Annotated[Path | None, typer.Option(help="Unfinished scores to go on from.")] = None,
     as_json: Json = False,
 ) -> None:
@@ -74,7 +82,8 @@ def gamma_command(
         )
         finish_source(stored, out, as_json)
         return
-    claim(out)
+    target = local_path(out, "--out")
+    claim(target)
     if over_rows:
         rows, loaded = points.rows(), model.load()
         scores = ah.gamma(
@@ -87,11 +96,11 @@ def gamma_command(
             moving=points.moves,
             progress=not as_json,
         )
-        finish(scores, out)
+        finish(scores, target)
         show_scores(scores, as_json)
         return
     region, loaded = sampled(points.region(), source, run.seed), model.load()
-    with keeping(out):
+    with keeping(target):
         scores = ah.gamma(
             loaded,
             region,
@@ -103,18 +112,21 @@ def gamma_command(
             tolerance=tolerance,
             noise=cast(Any, noise),
             resume=resume,
-            checkpoint=partial_of(out),
+            checkpoint=partial_of(target),
             map=workers.map(),
             progress=not as_json,
         )
-    finish(scores, out)
+    finish(scores, target)
     show_scores(scores, as_json)
 
 
 @grouped
 def plan_command(
     points: PointOptions,
-    out: Annotated[Path, typer.Option(help="The questions, as Parquet; a folder with --stream.")],
+    out: Annotated[
+        str,
+        typer.Option(metavar="PATH", help="The questions, as Parquet; a folder with --stream."),
+    ],
     source: SourceOptions,
     ball: BallOptions = BallOptions(ball="auto pairs"),
     seed: Seed = 0,
@@ -124,20 +136,23 @@ def plan_command(
     Example: anharmonic gamma plan --data points.csv --out queries.parquet
 
     A folder, a glob or an address is planned in parts: Parquet files under queries, whose columns
-    part and query the answers must keep.
+    part and query the answers must keep. Started again, a plan that was stopped goes on.
     """
     if streams(points, source):
         told = source_arguments(points, source, out)
-        setup = {name: told[name] for name in ("reference", "moving", "kinds")}
+        setup = {name: told[name] for name in ("reference", "moving", "kinds", "engine", "fresh")}
         ah.plan(source_of(points, source), out, **ball.arguments(), **setup, seed=seed)
         tell(
             f"{out}/queries is written. Keep part and query beside the model's outputs, as "
             f"Parquet files, and then: anharmonic gamma collect {out} ANSWERS --out SCORES"
         )
         return
-    claim(out)
+    target = local_path(out, "--out")
+    assert target is not None
+    claim(target)
     reference = points.reference_table()
-    ah.plan(points.region(), out, **ball.arguments(), reference=reference, seed=seed)
+    region = sampled(points.region(), source, seed)
+    ah.plan(region, target, **ball.arguments(), reference=reference, seed=seed)
     tell(
         f"{out} is written. Run the model on its feature columns, keep the query column or the "
         f"order, and then: anharmonic gamma collect {out} answers.parquet"
@@ -145,28 +160,38 @@ def plan_command(
 
 
 def collect_command(
-    queries: Annotated[Path, typer.Argument(help="What plan wrote.")],
-    answers: Annotated[Path, typer.Argument(help="The model's outputs: Parquet, CSV or .npy.")],
+    queries: Annotated[str, typer.Argument(help="What plan wrote.")],
+    answers: Annotated[str, typer.Argument(help="The model's outputs: Parquet, CSV or .npy.")],
     output: Annotated[
         str | None, typer.Option(help="probability, logit, label, onehot, or a column's number.")
     ] = None,
     reduction: Reduction = None,
-    out: Out = None,
+    out: Place = None,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Start over where --out holds scores already.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Turn the answers to a plan into the scores a direct run would have given.
 
     Example: anharmonic gamma collect queries.parquet answers.parquet --out scores.parquet
     """
+    from anharmonic.sources.locations import is_folder, join_address
+
     reduced, asked = number(reduction), number(output)
-    if queries.is_dir():
-        stored = ah.collect(queries, answers, output=asked, reduction=reduced, out=out)
-        finish_source(cast("ah.StoredScores", stored), out or queries / "collected", as_json)
+    if is_folder(queries):
+        refuse_file(out)
+        stored = ah.collect(queries, answers, output=asked, reduction=reduced, out=out, fresh=fresh)
+        place = out or join_address(queries, "collected")
+        finish_source(cast("ah.StoredScores", stored), place, as_json)
         return
-    claim(out)
+    if fresh:
+        raise SettingsError("--fresh is for the folder of a plan: leave it out")
+    target = local_path(out, "--out")
+    claim(target)
     scores = cast(
         "ah.Scores", ah.collect(queries, answers, output=asked, reduction=reduced, say=tell)
     )
-    if out is not None:
-        scores.save(out)
+    if target is not None:
+        scores.save(target)
     show_scores(scores, as_json)

@@ -31,6 +31,7 @@ __all__ = [
     "ModelOptions",
     "ModelsOptions",
     "Out",
+    "Place",
     "PointOptions",
     "Reduction",
     "RunOptions",
@@ -48,12 +49,21 @@ Command = TypeVar("Command", bound=Callable[..., None])
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 Out = Annotated[Path | None, typer.Option(help="Write the scores here, as Parquet.")]
+Place = Annotated[
+    str | None,
+    typer.Option(
+        metavar="PATH",
+        help="Write the scores here, as Parquet; of data that are read in batches a folder or an "
+        "address.",
+    ),
+]
 Reduction = Annotated[str | None, typer.Option(help="norm, predicted, angle, or a column.")]
 ColumnKind = Annotated[
     list[str] | None,
     typer.Option(
         help="COLUMN=KIND where a column's type misleads, as often as needed: number, bounded, "
-        "share, whole, ordered, date, category, flag, spiked, one-hot or text."
+        "share, whole, ordered, date, category, flag, spiked, one-hot or text; or its levels in "
+        "order from the least, as in size=S,M,L."
     ),
 ]
 Seed = Annotated[int, typer.Option(help="Of all that is random: the same gives the same numbers.")]
@@ -225,7 +235,7 @@ class PointOptions(TableOptions):
     column_kind: ColumnKind = None
 
     @property
-    def kinds(self) -> dict[str, str] | None:
+    def kinds(self) -> dict[str, str | list[str]] | None:
         """What columns are, if that was said."""
         return parsing.column_kinds(self.column_kind)
 
@@ -430,6 +440,13 @@ class WatchOptions:
         str | None,
         typer.Option(help="Columns that may move; if not told, those that the model reads."),
     ] = None
+    memory: Annotated[
+        int,
+        typer.Option(min=1, help="Rows that wait for a label: one that comes later is not used."),
+    ] = 2000
+    window: Annotated[int, typer.Option(min=30, help="Rows per window of accuracy over time.")] = (
+        500
+    )
     column_kind: ColumnKind = None
     seed: Seed = 0
 
@@ -450,6 +467,8 @@ class WatchOptions:
             "score": parsing.number_or_text(self.score),
             "promise": self.promise,
             "directions": self.directions,
+            "memory": self.memory,
+            "window": self.window,
             "seed": self.seed,
         }
 
@@ -459,8 +478,18 @@ class FolderOptions:
     """Where several runs that belong together are kept on the way."""
 
     keep: Annotated[
-        Path | None, typer.Option(help="A folder to keep what is finished in, until all is.")
+        str | None,
+        typer.Option(
+            metavar="PATH",
+            help="A folder to keep what is finished in, until all is; of data that are read in "
+            "batches the folder of all scores, which stays.",
+        ),
     ] = None
     resume: Annotated[
         Path | None, typer.Option("--resume", help="The folder of an unfinished run to go on from.")
     ] = None
+
+    @property
+    def kept(self) -> Path | None:
+        """The folder of a run in memory."""
+        return parsing.local_path(self.keep, "--keep")

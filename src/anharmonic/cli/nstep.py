@@ -17,7 +17,7 @@ from anharmonic._core.estimate import Estimate
 from anharmonic.cli.groups import (
     Json,
     ModelOptions,
-    Out,
+    Place,
     PointOptions,
     RunOptions,
     SourceOptions,
@@ -26,7 +26,7 @@ from anharmonic.cli.groups import (
 )
 from anharmonic.cli.output_files import claim
 from anharmonic.cli.over_sources import finish_source, sampled, source_arguments, source_of, streams
-from anharmonic.cli.parsing import Arguments
+from anharmonic.cli.parsing import Arguments, local_path
 from anharmonic.cli.show import plain, printable
 from anharmonic.errors import SettingsError
 
@@ -73,7 +73,7 @@ def nstep_command(
         int,
         typer.Option(min=0, help="Also watch so many walks per point, to see if it comes true."),
     ] = 0,
-    out: Out = None,
+    out: Place = None,
     as_json: Json = False,
 ) -> None:
     """Tell how likely each decision is to last for some random steps.
@@ -93,12 +93,13 @@ def nstep_command(
         )
         finish_source(stored, out, as_json)
         return
-    claim(out)
+    target = local_path(out, "--out")
+    claim(target)
     region, loaded = sampled(points.region(), source, run.seed), model.load()
     arguments["reference"] = points.reference_table()
     scores = ah.nstep_robustness(loaded, region, progress=shown, **own, **arguments)
-    if out is not None:
-        scores.save(out)
+    if target is not None:
+        scores.save(target)
     calibration = None
     if observe:
         flips = ah.stability.observed_flips(

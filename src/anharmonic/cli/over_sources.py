@@ -29,6 +29,7 @@ __all__ = [
     "finish_comparison",
     "finish_source",
     "is_several",
+    "refuse_file",
     "refuse_labels",
     "refuse_page",
     "sampled",
@@ -45,7 +46,7 @@ SEVERAL = re.compile(r"[*?\[]|^[A-Za-z][A-Za-z0-9+.-]+://")
 
 def is_several(data: str) -> bool:
     """Whether a name stands for a pattern, an address or a folder of files."""
-    return SEVERAL.search(data) is not None or Path(data).is_dir()
+    return Path(data).is_dir() or (SEVERAL.search(data) is not None and not Path(data).is_file())
 
 
 def streams(points: PointOptions, source: SourceOptions) -> bool:
@@ -89,16 +90,13 @@ def source_of(points: PointOptions, source: SourceOptions) -> Source:
 def source_arguments(
     points: PointOptions,
     source: SourceOptions,
-    out: Path | None,
+    out: str | None,
     workers: WorkerOptions | None = None,
 ) -> Arguments:
     """Arguments of any measure that takes a source."""
     from anharmonic.sources import files
 
-    if out is not None and out.suffix in (".parquet", ".pq"):
-        raise SettingsError(
-            f"data that are read in batches make a folder of scores: give --out {out.stem}"
-        )
+    refuse_file(out)
     engine = source.cluster()
     if workers is not None and (workers.threads or workers.processes):
         if engine is not None:
@@ -117,7 +115,16 @@ def source_arguments(
     }
 
 
-def finish_source(stored: StoredScores, out: Path | None, as_json: bool) -> None:
+def refuse_file(out: str | None) -> None:
+    """Refuse the name of one file where a folder will be."""
+    if out is not None and out.endswith((".parquet", ".pq")):
+        raise SettingsError(
+            "data that are read in batches make a folder of scores: give --out "
+            f"{out.rpartition('.')[0]}"
+        )
+
+
+def finish_source(stored: StoredScores, out: str | None, as_json: bool) -> None:
     """The result on standard output; exit code 3 where rows were set aside."""
     if as_json:
         print(json.dumps(plain(stored.summary())))
@@ -148,7 +155,7 @@ def refuse_page(page: Path | None) -> None:
         raise SettingsError("--report is for points in memory: add --sample, and drop --stream")
 
 
-def _show(stored: StoredScores, out: Path | None) -> None:
+def _show(stored: StoredScores, out: str | None) -> None:
     low, high = stored.interval()
     name = printable(stored.settings.model or "a model")
     table = Table(title=f"{stored.metric} of {name}", show_header=False)
@@ -174,7 +181,7 @@ def _show(stored: StoredScores, out: Path | None) -> None:
     console.print(worst)
 
 
-def _say_set_aside(stored: StoredScores, out: Path | None) -> NoReturn:
+def _say_set_aside(stored: StoredScores, out: str | None) -> NoReturn:
     rows = stored.set_aside_rows("pyarrow").to_pylist()
     where = "" if out is None else f"; all of them are in {out}/set_aside"
     unread = f" and {stored.unreadable:,} files or ends of files" if stored.unreadable else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,7 @@ __all__ = [
     "given_data",
     "load",
     "load_by_name",
+    "local_path",
     "name_and_value",
     "named_model",
     "named_sources",
@@ -182,13 +184,30 @@ def split(names: str | None) -> list[str] | None:
     return None if names is None else [name.strip() for name in names.split(",")]
 
 
-def column_kinds(given: Sequence[str] | None) -> dict[str, str] | None:
-    """Kinds by column, from COLUMN=KIND.
+def local_path(place: str | None, option: str) -> Path | None:
+    """A path on this machine's disks; refused where it is an address.
 
-    >>> column_kinds(["postcode=category", "rooms=whole"])
-    {'postcode': 'category', 'rooms': 'whole'}
+    >>> local_path("scores.parquet", "--out").name
+    'scores.parquet'
     """
-    return dict(map(name_and_value, given)) if given else None
+    if place is not None and re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", place):
+        raise SettingsError(
+            f"{option} {place} is an address, which only data that are read in batches are written "
+            "to: add --stream, or give a path"
+        )
+    return None if place is None else Path(place)
+
+
+def column_kinds(given: Sequence[str] | None) -> dict[str, str | list[str]] | None:
+    """Kinds by column, from COLUMN=KIND, and levels in order from COLUMN=LEVEL,LEVEL.
+
+    >>> column_kinds(["postcode=category", "size=S,M,L"])
+    {'postcode': 'category', 'size': ['S', 'M', 'L']}
+    """
+    if not given:
+        return None
+    named = dict(map(name_and_value, given))
+    return {name: (split(kind) or []) if "," in kind else kind for name, kind in named.items()}
 
 
 def name_and_value(text: str) -> tuple[str, str]:

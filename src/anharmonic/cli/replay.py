@@ -147,6 +147,12 @@ def _show(replay: Replay) -> None:
     console.print(f"Promised: {replay.promise}." if replay.promised else f"Mind: {replay.promise}.")
     if replay.performance:
         _show_performance(console, replay.performance)
+    if replay.labels_unused:
+        count = replay.labels_used + replay.labels_unused
+        console.print(
+            f"{replay.labels_unused:,} of {count:,} labels were not used: their rows have no "
+            "score, or went by more than --memory rows before."
+        )
     if not replay.alarms:
         console.print("Nothing to raise.")
         return

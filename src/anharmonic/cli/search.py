@@ -17,6 +17,7 @@ from anharmonic._core.columns import remark
 from anharmonic.cli.groups import (
     Json,
     ModelOptions,
+    Place,
     PointOptions,
     RunOptions,
     SourceOptions,
@@ -25,6 +26,7 @@ from anharmonic.cli.groups import (
 )
 from anharmonic.cli.output_files import claim, finish, keeping, partial_of
 from anharmonic.cli.over_sources import finish_source, sampled, source_arguments, source_of, streams
+from anharmonic.cli.parsing import local_path
 from anharmonic.cli.show import plain, printable
 from anharmonic.errors import SettingsError
 from anharmonic.measures.search.flips import step_in_words
@@ -59,7 +61,7 @@ def search_command(
     budget: Annotated[int | None, typer.Option(min=1, help="Queries for each climb.")] = None,
     stop: Annotated[bool, typer.Option(help="End a walk at its first flip.")] = True,
     count: Annotated[int, typer.Option(min=0, help="How many rows that flip to list.")] = 10,
-    out: Annotated[Path | None, typer.Option(help="Write the search here, as Parquet.")] = None,
+    out: Place = None,
     resume: Annotated[Path | None, typer.Option(help="An unfinished search to go on from.")] = None,
     as_json: Json = False,
 ) -> None:
@@ -91,13 +93,14 @@ def search_command(
         )
         finish_source(stored, out, as_json)
         return
+    file = local_path(out, "--out")
     for way in climbs:
-        claim(_target(out, way, len(climbs)))
+        claim(_target(file, way, len(climbs)))
     region, loaded = sampled(points.region(), source, run.seed), model.load()
     reference = points.reference_table()
     searches: list[Search] = []
     for way in climbs:
-        target = _target(out, way, len(climbs))
+        target = _target(file, way, len(climbs))
         with keeping(target):
             search = ah.adversarial_search(
                 loaded,

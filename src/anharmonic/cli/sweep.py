@@ -49,7 +49,7 @@ def sweep_command(
     With --keep, what is finished is kept on the way, and --resume goes on from it.
     """
     loaded, where = models.load(), points.region()
-    with folder_of(None, folders.keep, folders.resume) as folder:
+    with folder_of(None, folders.kept, folders.resume) as folder:
         swept = ah.sweep(
             loaded,
             where,

@@ -41,7 +41,10 @@ __all__ = [
 
 
 class Around(NamedTuple):
-    """Outputs at points (rows, columns) and their neighbours (rows, directions, columns)."""
+    """Outputs at points (rows, columns) and their neighbours (rows, directions, columns).
+
+    `distances` are those of the neighbours, (rows, directions), or one for all.
+    """
 
     rows: Integers
     centres: Floats
@@ -49,6 +52,7 @@ class Around(NamedTuple):
     kind: Kind
     radius: float
     dimension: int
+    distances: Floats
 
 
 ValuesErrors = tuple[Floats, Floats]
@@ -160,7 +164,10 @@ def lipschitz(
 
 
 def _steepest(around: Around) -> ValuesErrors:
-    slopes = np.sort(_lengths(around) / around.radius, axis=1)
+    lengths, distances = np.broadcast_arrays(_lengths(around), around.distances)
+    # A neighbour that stayed where it was shows no slope.
+    slopes = np.divide(lengths, distances, out=np.zeros(lengths.shape), where=distances > 0)
+    slopes.sort(axis=1)
     return slopes[:, -1], slopes[:, -1] - slopes[:, -2]
 
 
@@ -362,7 +369,19 @@ def _chunks(sphere: Sphere, directions: int) -> Iterator[Around]:
             sphere.caller.model.kind,
             sphere.radius,
             sphere.region.dimension,
+            _distances(sphere, points),
         )
+
+
+def _distances(sphere: Sphere, points: Array) -> Floats:
+    """How far neighbours are from points (rows, centre and neighbours, n).
+
+    Of a table's rows every other one is somewhere else: a category is far away, or stays.
+    """
+    if sphere.table is None:
+        return np.array(sphere.radius)
+    squares = sphere.table.law.squares(points[:, :1], points[:, 1:])
+    return np.asarray(np.sqrt(squares.sum(axis=-1)))
 
 
 def _noise(dimension: int, count: int) -> balls.Directions:

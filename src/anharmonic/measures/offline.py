@@ -9,6 +9,7 @@ model that reads out the answers. So there is nothing to keep in step.
 
 from __future__ import annotations
 
+import builtins
 import json
 import os
 from collections.abc import Callable, Sequence
@@ -21,10 +22,10 @@ import numpy as np
 
 from anharmonic._core.columns import is_index
 from anharmonic._core.files import read_data, whole_file
-from anharmonic._core.frames import as_table
-from anharmonic._core.protocols import Array, Floats
+from anharmonic._core.frames import as_table, dense, missing_cells
+from anharmonic._core.protocols import Array, Floats, Map
 from anharmonic._core.reductions import Reduction
-from anharmonic.errors import InputError, OutputError
+from anharmonic.errors import InputError, OutputError, SettingsError
 from anharmonic.measures.gamma.measure import gamma
 from anharmonic.measures.offline_parts import collect_parts, plan_parts
 from anharmonic.measures.setup.scale import with_neighbourhood
@@ -35,6 +36,7 @@ from anharmonic.regions import as_region, points
 from anharmonic.regions.tables.storing import law_as_text, law_from_text
 from anharmonic.scores import Scores
 from anharmonic.sources import Source
+from anharmonic.sources.locations import is_folder
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -91,7 +93,7 @@ class _Recorder:
             columns = {name: flat[:, index] for index, name in enumerate(self.names)}
         else:
             table = nw.from_native(queries, eager_only=True)
-            columns = {name: table[name].to_arrow() for name in self.names}
+            columns = {name: _as_arrow(table[name]) for name in self.names}
         numbers = np.arange(self.count, self.count + rows)
         self.write(pa.table({"query": numbers, **columns}))
         self.count += rows
@@ -109,6 +111,38 @@ class _Reader:
         return self.answers[start : self.next]
 
 
+def _as_arrow(series: nw.Series) -> Any:
+    """A column as arrow's own, in a type that comes back from a file as it was."""
+    import pyarrow as pa
+
+    refused: Exception | None = None
+    try:
+        column = dense(series).to_arrow()
+        if _comes_back(series, column):
+            return column
+    except (pa.ArrowException, TypeError, ValueError) as problem:
+        refused = problem
+    native = getattr(series.to_native(), "dtype", series.dtype)
+    raise InputError(
+        f"column {series.name} holds {native}, which does not come back from a Parquet file: make "
+        "it text, numbers or dates, or leave it out"
+    ) from refused
+
+
+def _comes_back(series: nw.Series, column: pa.Array) -> bool:
+    """Whether a file keeps a column's type, and arrow its cells where they are objects."""
+    import pyarrow as pa
+
+    listed = pa.types.is_dictionary(column.type)
+    kind = column.type.value_type if listed else column.type
+    if isinstance(kind, pa.BaseExtensionType) or (listed and pa.types.is_duration(kind)):
+        return False
+    if series.dtype not in (nw.Object, nw.Categorical):
+        return True
+    there = np.flatnonzero(~missing_cells(series))
+    return bool(series[there.tolist()].to_list() == column.take(there).to_pylist())
+
+
 @takes_arguments_of(gamma, SetupArguments, without=("output", "batch_size"))
 def plan(
     data: object,
@@ -117,8 +151,10 @@ def plan(
     ball: str = "auto pairs",
     directions: int | None = None,
     rotations: int = 4,
+    engine: Map | None = None,
+    fresh: bool = False,
     **setup: Unpack[SetupArguments],
-) -> Path:
+) -> Path | str:
     """Write the queries of a `gamma` run on `data`: one row each, the features as columns.
 
     Parameters
@@ -132,11 +168,16 @@ def plan(
         pairs"; neither can budgets and tolerances.
     directions, rotations, radius, scale, reference, moving, bounds, seed
         As in `gamma`.
+    engine, fresh
+        Of a source: who does the work, and whether a plan that is there is begun anew. One that
+        was stopped goes on by the same call.
     """
     fixed = "auto pairs" if ball == "auto" else ball
     if isinstance(data, Source):
         own = {"ball": fixed, "directions": directions, "rotations": rotations}
-        return plan_parts(data, path, {**own, **setup})
+        return plan_parts(data, path, {**own, **setup}, engine or builtins.map, fresh)
+    if engine is not None or fresh:
+        raise SettingsError("engine= and fresh= are for sources (ah.sources.files): leave them out")
     with whole_file(path) as temporary, _Writer(temporary) as writer:
         region = as_region(data, setup.pop("moving", None))
         model = Predictor(_Recorder(writer.write, region.names), name="planned")
@@ -168,6 +209,8 @@ def collect(
     reduction: Reduction | None = None,
     say: Callable[[str], None] | None = None,
     out: str | os.PathLike[str] | None = None,
+    engine: Map | None = None,
+    fresh: bool = False,
 ) -> Scores | StoredScores:
     """Scores from a plan and its answers.
 
@@ -184,14 +227,29 @@ def collect(
         What the answers are, and how a vector becomes a number: as in `gamma`.
     say
         Called with what had to be assumed.
-    out
-        Of a source: the folder for the scores.
+    out, engine, fresh
+        Of a source: the folder for the scores (`collected` beside the plan's, if not given), who
+        does the work, and whether scores that are there are begun anew. What was stopped goes on
+        by the same call.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    if Path(queries).is_dir():
-        return collect_parts(queries, answers, output=output, reduction=reduction, out=out)
+    if is_folder(queries):
+        return collect_parts(
+            queries,
+            answers,
+            output=output,
+            reduction=reduction,
+            out=out,
+            engine=engine or builtins.map,
+            fresh=fresh,
+        )
+    if out is not None or engine is not None or fresh:
+        raise SettingsError(
+            f"out=, engine= and fresh= are for the plan of a source, and {queries} is a file: save "
+            "these scores with .save"
+        )
     try:
         about = json.loads(pq.read_metadata(queries).metadata[b"anharmonic"])
         planned = pq.read_table(queries)

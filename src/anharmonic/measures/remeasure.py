@@ -119,7 +119,7 @@ def _same_columns(settings: Settings, data: object) -> Region:
             "the baseline moved a column by a function, which is not in its settings: measure "
             "with gamma(…, kinds=…) instead"
         )
-    return replace(region, told=dict(zip(settings.columns, settings.kinds, strict=True)))
+    return replace(region, told=settings.told_kinds())
 
 
 def require_same_measure(baseline: Scores, ball: object) -> None:

@@ -15,10 +15,10 @@ from anharmonic._core.randomness import hashed
 from anharmonic._core.streams import Stream
 from anharmonic.errors import SettingsError
 from anharmonic.measures.gamma.measure import gamma
-from anharmonic.measures.streaming.faults import Measure, measure_or_set_aside
+from anharmonic.measures.streaming.faults import Losses, Measure, measure_or_set_aside
+from anharmonic.measures.streaming.on_sample import SAMPLE, settle_on_sample
 from anharmonic.measures.streaming.placing import Placing
-from anharmonic.measures.streaming.running import SAMPLE, settle_on_sample
-from anharmonic.sources import Aside, Rows, Source
+from anharmonic.sources import Rows, Source
 from anharmonic.sources.identity import KEY_BITS, key_addresses
 
 if TYPE_CHECKING:
@@ -86,13 +86,13 @@ class FrameScorer:
         reasons: list[str | None] = [None] * len(table)
         for start in range(0, len(table), self.block):
             rows = self._rows(table.slice(start, self.block), start)
-            aside: list[Aside] = []
+            losses = Losses()
             setup, kept, unfit = self.placing.place(rows)
             if setup is not None:
-                for piece, scores in measure_or_set_aside(self.measure, setup, kept, aside):
+                for piece, scores in measure_or_set_aside(self.measure, setup, kept, losses):
                     values[piece.numbers] = scores.values
                     errors[piece.numbers] = scores.errors
-            for row in (*unfit, *aside):
+            for row in (*unfit, *losses.aside):
                 reasons[row.row] = row.reason
         columns = {} if self.key is None else {self.key: table[self.key]}
         return pa.table(

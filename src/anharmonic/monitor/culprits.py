@@ -124,7 +124,7 @@ def culprits_of(
     order = np.argsort(-shares, kind="stable")
     segments: dict[str, float] = {}
     if recent.segments is not None:
-        for name in np.unique(recent.segments).tolist():
+        for name in np.unique(recent.segments[recent.segments != ""]).tolist():
             segments[name] = float(shares[recent.segments == name].sum())
     features, queries = _feature_shares(scorer, recent.take(order[:SAMPLE]), usual)
     worst = order[:count]

@@ -27,7 +27,7 @@ from anharmonic.monitor.input_evidence import FittedInputs
 from anharmonic.monitor.performance_watch import PerformanceWatch
 from anharmonic.monitor.rank_evidence import LevelScore
 from anharmonic.monitor.recent_points import RecentPoints, RecentRows
-from anharmonic.monitor.rows import count_of
+from anharmonic.monitor.rows import count_of, segment_names
 from anharmonic.monitor.scorer import ANSWERS, INPUTS
 
 __all__ = ["EvidenceTracker", "part_count"]
@@ -143,12 +143,14 @@ class EvidenceTracker:
 
     @property
     def _shift(self) -> float:
-        """The log of the parts that false alarms are split into.
+        """The log of the parts that false alarms were split into.
 
-        A channel's own line is the rate times these parts; evidence is shown less this shift, so
-        that every line stands at log(rate).
+        A channel's own line is the rate times these parts, of which some may have been left out
+        since; evidence is shown less this shift, so that every line stands at log(rate).
         """
-        return float(np.log(part_count(self.channels)))
+        lines = [getattr(channel, "rate", None) for channel in self.channels.values()]
+        parts = [round(line / self.rate) for line in lines if line is not None]
+        return float(np.log(max(parts, default=part_count(self.channels))))
 
     def observed(
         self,
@@ -171,7 +173,7 @@ class EvidenceTracker:
         scores : (rows,) each
             As `measure` gives them, NaN for rows that were not scored.
         segments : (rows,)
-            Labels, None where there are none.
+            Labels, None where there are none; a row whose own is None, NaN or "" is of no segment.
         reasons : (rows,)
             Why rows were not scored.
         ids : (rows,)
@@ -185,12 +187,16 @@ class EvidenceTracker:
         count = columns.shape[1]
         rows = self.seen + np.arange(count)
         scored: NDArray[np.bool_] = np.asarray(np.isfinite(columns).all(axis=0))
-        labels = None if segments is None else np.asarray(segments).astype(str)
+        labels = None
+        if segments is not None:
+            given = segments if isinstance(segments, np.ndarray) else np.asarray(segments, object)
+            labels = segment_names(given)
         if labels is not None and labels.shape != (count,):
             raise PointsError(f"{count} rows and segments of shape {labels.shape}: one each")
         codes = self._codes_of(points, count)
+        every = np.ones(count, dtype=bool)
         # Rows that inputs are read from are remembered without scores too.
-        self._memory.add(points, rows, columns, labels, scored if codes is None else scored | True)
+        self._memory.add(points, rows, columns, labels, scored if codes is None else every)
         alarms: list[Alarm] = []
         trace: dict[Key, Floats] = {}
         for (watched, segment), channel in self.channels.items():
@@ -198,7 +204,7 @@ class EvidenceTracker:
             values = scores[watched]
             if codes is not None and watched == INPUTS:
                 assert self.fitted_inputs is not None
-                mine, values = scored | True, self.fitted_inputs.inputs.of_codes(codes)
+                mine, values = every, self.fitted_inputs.inputs.of_codes(codes)
             before = channel.log_evidence
             crossings, logs = channel.feed(values[mine], rows[mine])
             for crossing in crossings:
@@ -308,6 +314,8 @@ class EvidenceTracker:
         """Clear alarms and evidence; the reference, the counts and the row numbers stay."""
         for channel in self.channels.values():
             channel.reset()
+        if self.judge is not None:
+            self.judge.tracker.clear_evidence()
         self._raised = {}
         self._memory.clear()
 
@@ -337,6 +345,18 @@ class EvidenceTracker:
             self._memory.clear()
         if self.judge is not None and tracked:
             self.judge.tracker.restore(tracked)
+
+    def go_back(self, state: bytes) -> None:
+        """Go back to where `state` was taken, as if what came since had not been observed.
+
+        Rows in memory that came before stay.
+        """
+        counts, tracked = packing.unpacked(state, self.channels)
+        self.seen, self.scored, self.skipped, self._raised = counts
+        self._memory.drop_from(self.seen)
+        if self.judge is not None and tracked:
+            self.judge.tracker.restore(tracked)
+            self.judge.go_back(self.seen)
 
 
 def part_count(parts: Iterable[tuple[str, str | None]]) -> int:

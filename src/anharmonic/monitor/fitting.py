@@ -141,7 +141,7 @@ def _parts(
         if watched == INPUTS:
             continue
         parts[watched, None] = scores
-        for name in [] if segments is None else np.unique(segments).tolist():
+        for name in [] if segments is None else np.unique(segments[segments != ""]).tolist():
             # With block="auto" a segment needs enough for blocks of two.
             if (segments == name).sum() >= FEWEST * (2 if isinstance(block, str) else block):
                 parts[watched, name] = scores[segments == name]

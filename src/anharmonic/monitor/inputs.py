@@ -15,12 +15,13 @@ import numpy as np
 
 from anharmonic._core.arrays import to_numpy64
 from anharmonic._core.columns import is_id, is_index
-from anharmonic._core.frames import as_table
+from anharmonic._core.frames import as_table, missing_cells
 from anharmonic._core.protocols import Array, Floats
 from anharmonic.errors import PointsError
 from anharmonic.monitor.rank_evidence import ASIDE
+from anharmonic.regions.tables.choosing import choose_kinds
 from anharmonic.regions.tables.coding import Coding, code_columns
-from anharmonic.regions.tables.kinds import ColumnKind, Kinds, choose_kinds
+from anharmonic.regions.tables.kinds import ColumnKind, Kinds
 
 __all__ = ["ALL_COLUMNS", "InputStream", "Inputs", "fit_inputs"]
 
@@ -191,7 +192,7 @@ def fit_inputs(
     found = choose_kinds({name: table[name] for name in offered}, told).kinds
     if not found:
         raise PointsError("no column of the reference can be watched: all of them name rows")
-    coding = code_columns(found, table, None)
+    coding = code_columns(found, None, table)
     blank = Inputs(found, coding, (), np.empty(0), (), (), np.empty(0), np.empty(0), np.empty(0))
     return _settled(found, coding, blank.codes(reference))
 
@@ -311,6 +312,6 @@ def _axes(standard: Floats) -> Floats:
 
 def _lengths(series: nw.Series) -> Floats:
     """Characters of each text, NaN where it is missing."""
-    return np.array(
-        [np.nan if cell is None or cell != cell else float(len(str(cell))) for cell in series]
-    )
+    gone = missing_cells(series).tolist()
+    cells = zip(series.to_list(), gone, strict=True)
+    return np.array([np.nan if missing else float(len(str(cell))) for cell, missing in cells])

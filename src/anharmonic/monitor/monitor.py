@@ -111,8 +111,8 @@ class Monitor(EvidenceTracker):
     directions
         The most neighbours per point.
     memory
-        The latest rows kept for `culprits`, `columns`, `to_label` and `groups`, and rows that wait
-        for a label.
+        The latest rows kept for `culprits`, `columns`, `to_label` and `groups`, and how many rows
+        wait for a label: one that comes later is not used.
     labels : (rows,)
         The reference's: then `performance` says how accurate the model is on the stream, without
         labels or with few and late ones.
@@ -248,6 +248,11 @@ class Monitor(EvidenceTracker):
                 scorer.answers_at(scorer.region(reference)),
                 labels,
                 inputs.codes(reference),
+                advancing=[
+                    kind.name
+                    for kind in inputs.kinds
+                    if kind.kind == "date" and kind.name not in (kinds or {})
+                ],
                 window=window,
                 memory=memory,
                 seed=seed,
@@ -416,6 +421,8 @@ class Monitor(EvidenceTracker):
     def groups(self, level: float | None = None) -> Groups:
         """Performance by segment over the rows in memory, and differences between segments.
 
+        By labels where every segment has at least five among these rows, else as estimated.
+
         Parameters
         ----------
         level
@@ -428,6 +435,8 @@ class Monitor(EvidenceTracker):
         ids: Sequence[object],
         labels: Array,
         probabilities: Floats | float | None = None,
+        *,
+        share: float | None = None,
     ) -> Labelled:
         """Labels of rows that went by: they sharpen `performance`, and may raise an alarm.
 
@@ -438,20 +447,31 @@ class Monitor(EvidenceTracker):
         labels : (ids,)
             Of their rows.
         probabilities
-            The chance with which each row was chosen for a label, from `to_label`; alike if None.
+            The chance with which each row was chosen for a label, from `to_label`; None says that
+            all rows of the stream had the same one.
+        share
+            With chances given, the share of all rows that gets labels, from `to_label` too:
+            without it they sharpen the estimates and raise no alarm.
         """
-        report = self._judging().add_labels(ids, labels, probabilities)
+        report = self._judging().add_labels(ids, labels, probabilities, share)
         raised = [] if report.fall is None else self._raise_fall(report.fall)
         return Labelled(report.used, report.unknown, tuple(raised))
 
     def _raise_fall(self, fall: Fall) -> list[Alarm]:
         """The alarm that labels raise, none where it stands."""
-        detector = self._judging().tracker.detector
-        words = f"seen at label {fall.at + 1:,}, since about label {fall.since + 1:,}"
+        tracker = self._judging().tracker
+        rate = tracker.detector.rate
+        now, usual = tracker.loss_unit * fall.loss, tracker.reference_loss
+        if tracker.estimator.kind == "classes":
+            words = f"error {now:.0%}, {usual:.0%} in the reference"
+        else:
+            words = f"mean absolute error {now:.3g}, {usual:.3g} in the reference"
+        words += f", since about label {fall.since + 1:,} of {fall.at + 1:,}"
+        at = max(0, self.seen - 1)
         alarm = Alarm(
-            *(PERFORMANCE, None, "down", max(0, self.seen - 1), max(0, self.seen - 1)),
-            *(fall.log_evidence, float(np.log(detector.rate))),
-            remark=f"at most 1 false alarm per {detector.rate:,.0f} labels",
+            *(PERFORMANCE, None, "down", at, min(at, max(0, fall.row))),
+            *(fall.log_evidence, float(np.log(rate))),
+            remark=f"at most 1 false alarm per {rate:,.0f} labels",
             carriers=(words,),
         )
         if alarm.key in self._raised:
@@ -471,14 +491,15 @@ class Monitor(EvidenceTracker):
 
         Returns
         -------
-        One line per row: id, row, segment, the chance with which it was chosen (for
-        `add_labels`), and the reason.
+        One line per row: id, row, segment, the chance with which it was chosen and the share of
+        rows that are (both for `add_labels`), and the reason.
         """
-        recent, chosen = self._judging().choose(count, self.seed + self.seen)
+        recent, chosen, share = self._judging().choose(count, self.seed + self.seen)
         columns: dict[str, Array] = {
             "id": np.array(recent.ids),
             "row": recent.rows,
             "probability": chosen.probabilities,
+            "share": np.full(len(recent.rows), share),
             "reason": np.array(chosen.reasons),
         }
         if any(recent.segments):

@@ -5,8 +5,10 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
@@ -20,12 +22,15 @@ from anharmonic.monitor.rank_evidence import RankEvidence
 from anharmonic.monitor.rank_groups import RankState
 from anharmonic.monitor.shiryaev_roberts import Sums, no_sums
 
-__all__ = ["FORMAT", "Counts", "own_detector", "packed", "read", "unpacked", "written"]
+__all__ = [
+    *("FORMAT", "WHOLE", "Counts", "own_detector", "packed", "read", "unpacked"),
+    *("whole_name", "written"),
+]
 
-FORMAT = 3
+FORMAT = 4
 """1: before 0.2, whose blocks may be of another length than the same reference has now; 3 knows
-ranks."""
-RANKS = 3
+ranks; 4 names segments of whole floats as integers are named."""
+RANKS, WHOLE = 3, 4
 
 
 class Counts(NamedTuple):
@@ -60,7 +65,11 @@ def unpacked(state: bytes, channels: Channels) -> tuple[Counts, bytes]:
     back.
     """
     arrays, about = read(io.BytesIO(state), "the state")
-    if about.get("channels") != [list(name) for name in channels]:
+    saved_channels = about.get("channels")
+    if about["format"] < WHOLE and saved_channels is not None:
+        saved_channels = [[watched, whole_name(name)] for watched, name in saved_channels]
+    names = [list(name) for name in channels]
+    if names not in (about.get("channels"), saved_channels):
         raise SettingsError("the state is of a monitor that watches something else")
     # All detectors change, or none: every state is checked before the first is taken.
     restored = [
@@ -80,9 +89,22 @@ def unpacked(state: bytes, channels: Channels) -> tuple[Counts, bytes]:
         Alarm(**{**fields, "carriers": tuple(fields.get("carriers", ()))})
         for fields in about["alarms"]
     ]
+    if names != about.get("channels"):
+        alarms = [replace(alarm, segment=whole_name(alarm.segment)) for alarm in alarms]
     raised = {alarm.key: alarm for alarm in alarms}
     counts = Counts(about["seen"], about["scored"], Counter(about["skipped"]), raised)
     return counts, arrays["tracked"].tobytes() if "tracked" in arrays else b""
+
+
+def whole_name(segment: str | None) -> str | None:
+    """A segment's name as it is since format 4.
+
+    >>> [whole_name(name) for name in ("3.0", "3.5", "north", None)]
+    ['3', '3.5', 'north', None]
+    """
+    if segment is None or not re.fullmatch(r"-?\d+\.0", segment):
+        return segment
+    return segment.removesuffix(".0")
 
 
 def own_detector(channel: Channel) -> Evidence | RankEvidence:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +13,7 @@ from anharmonic._core.protocols import Array, Floats, Integers, Model
 from anharmonic.errors import PointsError, SettingsError
 from anharmonic.monitor.alarms import Alarm
 from anharmonic.monitor.inputs import LEVELS, Inputs
+from anharmonic.monitor.recent_answers import AnswerMemory, KnownLabel, RecentAnswers
 from anharmonic.performance import (
     Chosen,
     Groups,
@@ -23,6 +23,8 @@ from anharmonic.performance import (
     compare_groups,
     fit_performance,
 )
+from anharmonic.performance.comparing import FEWEST
+from anharmonic.performance.labelled import FEWEST_LABELS
 
 __all__ = ["PERFORMANCE", "Labelled", "PerformanceWatch", "fit_performance_watch", "fit_tracker"]
 
@@ -50,27 +52,6 @@ class Labelled(NamedTuple):
     alarms: tuple[Alarm, ...]
 
 
-class RecentAnswers(NamedTuple):
-    """Rows that may be labelled: their numbers, ids, segments, outputs and coded cells."""
-
-    rows: Integers
-    ids: tuple[str, ...]
-    segments: tuple[str, ...]
-    outputs: Floats
-    codes: Floats
-
-    def part(self, chosen: Integers | NDArray[np.bool_]) -> RecentAnswers:
-        """Some of them."""
-        places = np.arange(len(self.rows))[chosen].tolist()
-        return RecentAnswers(
-            self.rows[places],
-            tuple(self.ids[place] for place in places),
-            tuple(self.segments[place] for place in places),
-            self.outputs[places],
-            self.codes[places],
-        )
-
-
 class PerformanceWatch:
     """A tracker of performance, fed with what a monitor sees.
 
@@ -84,6 +65,8 @@ class PerformanceWatch:
         Whose answers they are.
     reference
         Outputs, labels and features that the tracker was fitted on, to fit it again.
+    advancing
+        Columns that are times: all traffic lies past the reference in them.
     memory
         The latest rows among which some may be chosen for labels.
     """
@@ -94,12 +77,12 @@ class PerformanceWatch:
         inputs: Inputs,
         model: Model,
         reference: tuple[Floats, Array, Floats],
+        advancing: tuple[str, ...],
         memory: int,
     ) -> None:
         self.tracker, self.inputs, self.model = tracker, inputs, model
-        self.reference, self.memory = reference, memory
-        self._recent: deque[RecentAnswers] = deque()
-        self._labelled: set[str] = set()
+        self.reference, self.advancing, self.memory = reference, advancing, memory
+        self._recent = AnswerMemory(memory)
 
     def update(
         self,
@@ -129,71 +112,93 @@ class PerformanceWatch:
             ids=recent.ids,
             times=None if times is None else [times[row] for row in known.tolist()],
             segments=None if segments is None else recent.segments,
+            rows=recent.rows.tolist(),
         )
-        self._recent.append(recent)
-        while (
-            sum(len(part.rows) for part in self._recent) - len(self._recent[0].rows) > self.memory
-        ):
-            self._recent.popleft()
+        self._recent.add(recent)
 
     def add_labels(
-        self, ids: Sequence[object], labels: Array, probabilities: Floats | float | None
+        self,
+        ids: Sequence[object],
+        labels: Array,
+        probabilities: Floats | float | None,
+        share: float | None = None,
     ) -> LabelReport:
-        """Hand labels to the tracker."""
-        names = [str(id) for id in ids]
-        report = self.tracker.add_labels(names, np.asarray(labels), probabilities)
-        self._labelled.update(names)
-        held = {id for part in self._recent for id in part.ids}
-        self._labelled &= held
+        """Hand labels to the tracker, and keep those of rows in memory."""
+        names, given = [str(id) for id in ids], np.asarray(labels)
+        waiting = self.tracker.pending.rows
+        rows = [waiting[name].row if name in waiting else -1 for name in names]
+        report = self.tracker.add_labels(names, given, probabilities, share=share)
+        chances = np.broadcast_to(np.asarray(probabilities, dtype=object), len(names)).tolist()
+        for row, label, chance in zip(rows, given.tolist(), chances, strict=True):
+            self._recent.note(row, KnownLabel(label, None if chance is None else float(chance)))
         return report
 
-    def unlabelled(self) -> RecentAnswers | None:
-        """Rows in memory that have no label yet."""
-        parts = list(self._parts())
-        return _joined(parts) if parts else None
+    def choose(self, count: int, seed: int) -> tuple[RecentAnswers, Chosen, float]:
+        """Rows to label next, with their chances and reasons, and the share of rows they are.
 
-    def _parts(self) -> Iterator[RecentAnswers]:
-        for part in self._recent:
-            open_rows = np.array([id not in self._labelled for id in part.ids])
-            if open_rows.any():
-                yield part.part(open_rows)
-
-    def choose(self, count: int, seed: int) -> tuple[RecentAnswers, Chosen]:
-        """Rows to label next, with their chances and reasons."""
-        recent = self.unlabelled()
+        They are drawn from the rows in memory whose labels would still be joined.
+        """
+        recent = self._waiting()
         if recent is None:
             raise SettingsError("no row in memory waits for a label: update first")
         count = min(count, len(recent.rows))
         chosen = choose_rows(self.tracker.estimator, recent.outputs, recent.codes, count, seed)
-        return recent.part(chosen.rows), chosen
+        return recent.part(chosen.rows), chosen, count / len(recent.rows)
+
+    def _waiting(self) -> RecentAnswers | None:
+        recent, waiting = self._recent.rows(), self.tracker.pending.rows
+        if recent is None:
+            return None
+        mine = [
+            id in waiting and waiting[id].row == row
+            for id, row in zip(recent.ids, recent.rows.tolist(), strict=True)
+        ]
+        return recent.part(np.array(mine)) if any(mine) else None
 
     def compare_segments(self, level: float | None) -> Groups:
-        """Metrics by segment over the rows in memory, and their differences."""
-        if not self._recent or not any(any(part.segments) for part in self._recent):
+        """Metrics by segment over the rows in memory, and their differences.
+
+        By their labels, where each segment that is large enough has enough of them, else as they
+        are estimated.
+        """
+        recent = self._recent.rows()
+        if recent is None or not any(recent.segments):
             raise SettingsError("rows have no segments: give segment= or segments with the rows")
-        recent = _joined(list(self._recent))
+        recent = recent.part(np.array([segment != "" for segment in recent.segments]))
+        segments = np.array(recent.segments)
         return compare_groups(
             self.tracker.estimator,
             recent.outputs,
             recent.codes,
-            np.array(recent.segments),
+            segments,
             level=level,
+            **self._labels_of(recent.rows, segments),
         )
 
+    def _labels_of(self, rows: Integers, segments: NDArray[np.str_]) -> dict[str, Any]:
+        """Labels, which rows have them, and chances; none where a segment has too few."""
+        found = [self._recent.labels.get(row) for row in rows.tolist()]
+        chosen = np.array([label is not None for label in found])
+        parts = [segments == name for name in set(segments.tolist())]
+        counts = [chosen[part].sum() for part in parts if part.sum() >= FEWEST]
+        if min(counts, default=0) < FEWEST_LABELS:
+            return {}
+        known = [label for label in found if label is not None]
+        labels = np.array([(label or known[0]).label for label in found])
+        if all(each.chance is None for each in known):
+            return {"labels": labels, "chosen": chosen}
+        # Labels that came without a chance had the share of the rows that they are.
+        even = sum(each.chance is None for each in known) / len(rows)
+        chances = [even if label is None else label.chance or even for label in found]
+        return {"labels": labels, "chosen": chosen, "probabilities": np.array(chances)}
+
+    def go_back(self, seen: int) -> None:
+        """Forget rows from number `seen` on, and labels of rows that wait for theirs again."""
+        self._recent.drop_from(seen, {row.row for row in self.tracker.pending.rows.values()})
+
     def forget(self) -> None:
-        """Forget the rows that could be chosen; the tracker goes on."""
+        """Forget the rows in memory; the tracker goes on."""
         self._recent.clear()
-        self._labelled.clear()
-
-
-def _joined(parts: Sequence[RecentAnswers]) -> RecentAnswers:
-    return RecentAnswers(
-        np.concatenate([part.rows for part in parts]),
-        tuple(id for part in parts for id in part.ids),
-        tuple(segment for part in parts for segment in part.segments),
-        np.concatenate([part.outputs for part in parts]),
-        np.concatenate([part.codes for part in parts]),
-    )
 
 
 def outputs_of(answers: Floats, model: Model) -> Floats:
@@ -212,13 +217,14 @@ def fit_performance_watch(
     labels: Array,
     codes: Floats,
     *,
+    advancing: Sequence[str],
     window: int,
     memory: int,
     seed: int,
 ) -> PerformanceWatch:
     """Learn performance from a labelled reference: answers, labels and coded rows.
 
-    Rows without a label are left out.
+    Rows without a label are left out; `advancing` columns are times, past which all traffic lies.
     """
     marks = np.asarray(labels)
     if marks.shape != (len(answers),):
@@ -229,8 +235,24 @@ def fit_performance_watch(
         raise SettingsError("performance needs probabilities: pass output='probability'")
     known = np.array([mark is not None and mark == mark for mark in marks.tolist()])
     outputs, marks, codes = outputs_of(answers[known], model), marks[known], codes[known]
-    tracker = fit_tracker(model, inputs, outputs, marks, codes, window, memory, seed)
-    return PerformanceWatch(tracker, inputs, model, (outputs, marks, codes), memory)
+    made = (tuple(advancing), window, memory, seed)
+    tracker = fit_tracker(model, inputs, outputs, marks, codes, *made)
+    return PerformanceWatch(tracker, inputs, model, (outputs, marks, codes), made[0], memory)
+
+
+def class_numbers(labels: NDArray[Any]) -> NDArray[np.int64]:
+    """Labels of a model whose classes have no names, as the numbers of its outputs' columns."""
+    try:
+        numbers = labels.astype(np.float64)
+    except (TypeError, ValueError):
+        numbers = np.full(len(labels), np.nan)
+    wrong = numbers != np.round(numbers)
+    if wrong.any():
+        raise PointsError(
+            f"label {labels[wrong].tolist()[0]!r} is no class number, and the model does not "
+            "name its classes: give ah.models.as_model(model, classes=[…]), or labels 0, 1, …"
+        )
+    return numbers.astype(np.int64)
 
 
 def fit_tracker(
@@ -239,6 +261,7 @@ def fit_tracker(
     outputs: Floats,
     labels: NDArray[Any],
     codes: Floats,
+    advancing: tuple[str, ...],
     window: int,
     memory: int,
     seed: int,
@@ -248,7 +271,7 @@ def fit_tracker(
     At most `memory` rows wait for a label: they are part of the state, which is written with
     every batch that a service takes.
     """
-    coded = None if inputs.coding is None else [code.listed for code in inputs.coding.columns]
+    coded = None if inputs.coding is None else [code.by_level for code in inputs.coding.columns]
     categories = np.array(
         [
             kind.kind in LEVELS and coded is not None and coded[place]
@@ -258,11 +281,12 @@ def fit_tracker(
     classes = outputs.ndim > 1
     estimator = fit_performance(
         outputs,
-        labels if not classes or model.classes else labels.astype(np.int64),
+        labels if not classes or model.classes else class_numbers(labels),
         codes,
         kind="classes" if classes else "numbers",
         classes=model.classes if classes else None,
         categories=categories,
+        advancing=np.isin(inputs.names, advancing),
         names=inputs.names,
         seed=seed,
     )

@@ -83,6 +83,14 @@ class RecentPoints:
         while self._held - len(self._batches[0].rows) >= self.capacity:
             self._held -= len(self._batches.popleft().rows)
 
+    def drop_from(self, row: int) -> None:
+        """Forget rows from number `row` on."""
+        for place, batch in enumerate(self._batches):
+            self._batches[place] = batch.take(np.flatnonzero(batch.rows < row))
+        while self._batches and not len(self._batches[-1].rows):
+            self._batches.pop()
+        self._held = sum(len(batch.rows) for batch in self._batches)
+
     def since(self, row: int, segment: str | None) -> RecentRows | None:
         """What is remembered from a row on, in a segment or everywhere."""
         if not self._batches:

@@ -56,7 +56,10 @@ class Replay:
     times : (rows,)
         Of the rows, where known.
     performance
-        Window by window, where the reference has labels.
+        Window by window, where the reference has labels; of the rows so far where none is full.
+    labels_used, labels_unused
+        How many labels were joined with their rows, and how many were not: of rows without a
+        score, or later than `memory` rows after their own.
     """
 
     scores: dict[str, Floats]
@@ -72,6 +75,8 @@ class Replay:
     settings: MonitorSettings
     times: Array | None = None
     performance: Curve | None = None
+    labels_used: int = 0
+    labels_unused: int = 0
 
     def __len__(self) -> int:
         return len(next(iter(self.scores.values())))
@@ -134,11 +139,12 @@ class Replay:
             "alarms": [
                 alarm.plain()
                 | ({} if self.times is None else {"time": str(self.times[alarm.at])})
-                | (_explanation(self.culprits[number]) if number < len(self.culprits) else {})
-                for number, alarm in enumerate(self.alarms)
+                | next((_explanation(one) for one in self.culprits if one.alarm == alarm), {})
+                for alarm in self.alarms
             ],
             "settings": self.settings.plain(),
             "performance": [window.plain() for window in self.performance or ()],
+            "labels": {"used": self.labels_used, "unused": self.labels_unused},
         }
 
 
@@ -222,15 +228,14 @@ def replay(
                 times=None if times is None else [str(time) for time in times[rows[piece]]],
             )
             observations.append(observation)
-            alarms += observation.alarms
-            if late is not None:
-                alarms += late.give(monitor)
+            raised = [*observation.alarms, *(() if late is None else late.give(monitor))]
+            alarms += raised
             # Before the reset, which forgets the points.
             culprits += [
                 monitor.culprits(alarm=alarm)
                 for alarm in observation.alarms[: max(0, EXPLAINED - len(culprits))]
             ]
-            if observation.alarm and restart:
+            if raised and restart:
                 monitor.reset()
         if progress is not None:
             progress(int(rows[-1]) + 1, count)
@@ -250,8 +255,15 @@ def replay(
         queries=spent,
         settings=monitor.settings,
         times=times,
-        performance=None if monitor.judge is None else monitor.performance_curve(),
+        performance=None if monitor.judge is None else _curve(monitor),
+        labels_used=0 if late is None else late.used,
+        labels_unused=0 if late is None else late.unused,
     )
+
+
+def _curve(monitor: Monitor) -> Curve:
+    """Performance window by window, or of the open window if none is full."""
+    return monitor.performance_curve() or Curve((monitor.performance(),))
 
 
 class LateLabels:
@@ -259,6 +271,7 @@ class LateLabels:
 
     def __init__(self, labels: Array, delay: int, first: int) -> None:
         self.labels, self.delay, self.first, self.given = labels, delay, first, 0
+        self.used = self.unused = 0
 
     def give(self, monitor: Monitor) -> tuple[Alarm, ...]:
         """Hand over those that are due; the alarms that they raise."""
@@ -271,7 +284,10 @@ class LateLabels:
         self.given = max(self.given, due)
         if not rows:
             return ()
-        return monitor.add_labels([self.first + row for row in rows], self.labels[rows]).alarms
+        found = monitor.add_labels([self.first + row for row in rows], self.labels[rows])
+        self.used += found.used
+        self.unused += len(found.unknown)
+        return found.alarms
 
 
 def _joined(parts: list[dict[Name, Floats]]) -> dict[Name, Floats]:

@@ -6,6 +6,7 @@ Points are an array or a tensor (rows, …), or a table of any library that narw
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import narwhals.stable.v1 as nw
 import numpy as np
@@ -16,10 +17,15 @@ from anharmonic._core.frames import as_table
 from anharmonic._core.protocols import Array, Floats, Integers
 from anharmonic.errors import PointsError, SettingsError
 
-__all__ = ["Segmenting", "count_of", "rows_of", "segments_of", "spread_over", "taken", "unusable"]
+__all__ = [
+    *("Segmenting", "count_of", "rows_of", "segment_names", "segments_of", "spread_over"),
+    *("taken", "unusable"),
+]
 
 Segmenting = str | int | Callable[[Array], Array] | None
 """A column's name or number, or a function from points to labels."""
+EXACT = 2.0**53
+"""Floats below it are as exact as integers."""
 
 
 def rows_of(points: Array, shape: tuple[int, ...]) -> Array:
@@ -64,8 +70,27 @@ def unusable(points: Array, columns: tuple[str, ...]) -> NDArray[np.bool_]:
     return np.asarray(~np.isfinite(flat).all(axis=1))
 
 
+def segment_names(labels: NDArray[Any]) -> NDArray[np.str_]:
+    """Labels as text, "" for a missing one, which is of no segment.
+
+    >>> segment_names(np.array(["north", None, float("nan"), 3], dtype=object)).tolist()
+    ['north', '', '', '3']
+    """
+    names = labels.astype(str)
+    if labels.dtype.kind in "fcOmM":
+        names[np.array([_is_missing(label) for label in labels.tolist()], dtype=bool)] = ""
+    return names
+
+
+def _is_missing(label: object) -> bool:
+    try:
+        return label is None or bool(label != label)
+    except TypeError:  # pandas' NA is neither equal nor unequal
+        return True
+
+
 def segments_of(points: Array, rule: Segmenting) -> NDArray[np.str_] | None:
-    """Each row's segment as text; None where nobody asked for segments."""
+    """Each row's segment as text, "" for none; None where nobody asked for segments."""
     if rule is None:
         return None
     if callable(rule):
@@ -77,9 +102,19 @@ def segments_of(points: Array, rule: Segmenting) -> NDArray[np.str_] | None:
                 raise SettingsError(
                     f"segment {rule!r} is no column: there are {', '.join(table.columns)}"
                 )
-            labels = table[str(rule)].to_numpy()
+            labels = _whole_as_integers(table[str(rule)].to_numpy())
         else:
             labels = to_numpy64(points)[:, int(rule)]
     if labels.shape != (count_of(points),):
         raise SettingsError("segment= must give one label for each point")
-    return labels.astype(str)
+    return segment_names(labels)
+
+
+def _whole_as_integers(cells: NDArray[Any]) -> NDArray[Any]:
+    """A table's cells; whole floats as text of integers, which a gap or a service makes floats."""
+    if cells.dtype.kind != "f":
+        return cells
+    whole = (np.abs(cells) < EXACT) & (cells == np.round(cells))
+    labels = segment_names(cells)
+    labels[whole] = cells[whole].astype(np.int64).astype(str)
+    return labels

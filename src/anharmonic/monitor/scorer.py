@@ -8,7 +8,7 @@ reference's law, so do its scores.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -121,7 +121,8 @@ class Scorer:
             return unmoved(points)
         if self.law is not None:
             return with_neighbourhood(as_points(points), self.law)
-        return as_points(points, self.columns if self.still else None)
+        # What the reference's rows are is final: a few rows of numbers may look like other kinds.
+        return replace(as_points(points, self.columns if self.still else None), plain=True)
 
     @property
     def verb(self) -> str:

@@ -21,7 +21,14 @@ from anharmonic.monitor.channels import Channels
 from anharmonic.monitor.dependence import dependence_of, why_no_promise
 from anharmonic.monitor.detector import Evidence
 from anharmonic.monitor.input_evidence import FittedInputs
-from anharmonic.monitor.packing import FORMAT, own_detector, read, written
+from anharmonic.monitor.packing import (
+    FORMAT,
+    WHOLE,
+    own_detector,
+    read,
+    whole_name,
+    written,
+)
 from anharmonic.monitor.performance_watch import PerformanceWatch
 from anharmonic.monitor.rank_evidence import RankEvidence
 from anharmonic.monitor.scorer import DATA, INPUTS, Scorer, Watch, Watched, chosen_watch
@@ -169,6 +176,8 @@ def load(path: str | os.PathLike[str], model: object, watch: Watch | None) -> tu
         name = next(name for name, thing in watched.items() if thing == DATA)
         check_refitted(scorer.over_data, arrays[f"reference.{name}"])
     channels = _channels(about["channels"], arrays)
+    if about["format"] < WHOLE and isinstance(about["segment"], str):
+        channels = {(watched, whole_name(name)): one for (watched, name), one in channels.items()}
     inputs = None
     if about.get("inputs") is not None:
         evidence = channels[INPUTS, None]

@@ -38,6 +38,7 @@ def judge_facts(judge: PerformanceWatch) -> dict[str, object]:
         **columns_facts(judge.inputs),
         "window": judge.tracker.window,
         "memory": judge.memory,
+        "advancing": judge.advancing,
     }
 
 
@@ -50,6 +51,9 @@ def judge_from(
     if outputs.ndim > 1 and model.classes:
         labels = np.array(model.classes)[labels]
     codes = arrays["judge.codes"]
-    made = (facts["window"], facts["memory"], seed)
+    # Earlier files did not say which dates nobody had declared.
+    dates = [kind.name for kind in inputs.kinds if kind.kind == "date"]
+    advancing, memory = tuple(facts.get("advancing", dates)), facts["memory"]
+    made = (advancing, facts["window"], memory, seed)
     tracker = fit_tracker(model, inputs, outputs, labels, codes, *made)
-    return PerformanceWatch(tracker, inputs, model, (outputs, labels, codes), facts["memory"])
+    return PerformanceWatch(tracker, inputs, model, (outputs, labels, codes), advancing, memory)

@@ -6,9 +6,10 @@ which ones to get, `PerformanceTracker` does it along a stream, `compare_groups`
 """
 
 from anharmonic.performance.choosing import Chosen, choose_rows
+from anharmonic.performance.comparing import compare_groups
 from anharmonic.performance.estimator import Estimator
 from anharmonic.performance.fitting import fit_performance
-from anharmonic.performance.groups import Difference, Groups, compare_groups
+from anharmonic.performance.groups import Difference, Groups
 from anharmonic.performance.labelled import estimate_labelled
 from anharmonic.performance.result import Curve, Interval, Performance
 from anharmonic.performance.sequences import Fall, FallDetector, MeanSequence

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from anharmonic._core.protocols import Floats
+from anharmonic._core.protocols import Floats, Integers
 
 __all__ = ["Likeness", "fit_likeness"]
 
@@ -29,6 +29,8 @@ class Likeness:
 
     Parameters
     ----------
+    columns : (columns,)
+        Which of the rows' columns are looked at.
     marks : (columns, marks)
         Quantiles, between which ranks are read off.
     centres, scales : (scores,)
@@ -39,6 +41,7 @@ class Likeness:
         How many rows these stand for.
     """
 
+    columns: Integers
     marks: Floats
     centres: Floats
     scales: Floats
@@ -49,6 +52,7 @@ class Likeness:
         """How many rows of the reference these are like."""
         if not len(rows):
             return 0.0
+        rows = rows[:, self.columns]
         means = ((_scores(rows, self.marks) - self.centres) / self.scales).mean(axis=0)
         furthest = np.argsort(-np.abs(means), kind="stable")[:COLUMNS]
         # Means of few rows are uncertain: they are met within as much.
@@ -56,8 +60,10 @@ class Likeness:
         return float(self.count / len(weights) / (weights**2).sum())
 
 
-def fit_likeness(rows: Floats) -> Likeness:
-    """Of the columns that trees see, (rows, columns), NaN where missing."""
+def fit_likeness(rows: Floats, columns: Integers | None = None) -> Likeness:
+    """Of (some of) the columns that trees see, (rows, columns), NaN where missing."""
+    columns = np.arange(rows.shape[1]) if columns is None else columns
+    rows = rows[:, columns]
     marks = np.zeros((rows.shape[1], MARKS))
     for column, cells in enumerate(rows.T):
         there = cells[~np.isnan(cells)]
@@ -68,7 +74,7 @@ def fit_likeness(rows: Floats) -> Likeness:
     centres, scales = scores.mean(axis=0), scores.std(axis=0)
     # A score that never varies has nothing to be matched by.
     scales = np.where(scales > 1e-9, scales, np.inf)
-    return Likeness(marks, centres, scales, (scores - centres) / scales, len(rows))
+    return Likeness(columns, marks, centres, scales, (scores - centres) / scales, len(rows))
 
 
 def _scores(rows: Floats, marks: Floats) -> Floats:

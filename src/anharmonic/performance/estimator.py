@@ -193,9 +193,12 @@ class Estimator:
 
 
 def within(name: str, value: float, half: float) -> Interval:
-    """An interval that stays where the metric can be."""
+    """An interval that stays where the metric can be, all of that if there is no value."""
     highest = 1.0 if name in {"accuracy", "auc"} else math.inf
-    return Interval(value, max(0.0, value - half), min(highest, value + half))
+    if math.isnan(value) or math.isnan(half):
+        return Interval(value, 0.0, highest)
+    value, low, high = (min(highest, max(0.0, end)) for end in (value, value - half, value + half))
+    return Interval(value, low, high)
 
 
 def shown_columns(outputs: Floats, features: Floats | None) -> Floats:

@@ -14,7 +14,7 @@ from anharmonic.performance.alike import fit_likeness
 from anharmonic.performance.estimator import Estimator, Reference, rank_codes, shown_columns
 from anharmonic.performance.expecting import design, fit_folds, interleaved_folds
 from anharmonic.performance.metrics import METRICS, Task, observed_credits
-from anharmonic.performance.reach import fit_reach
+from anharmonic.performance.reach import advancing_columns, fit_reach
 from anharmonic.performance.shifting import drift_variances
 
 __all__ = ["fit_performance"]
@@ -32,6 +32,7 @@ def fit_performance(
     kind: Task = "classes",
     classes: Sequence[object] | None = None,
     categories: NDArray[np.bool_] | None = None,
+    advancing: NDArray[np.bool_] | None = None,
     names: Sequence[str] | None = None,
     sway: Floats | None = None,
     level: float = 0.9,
@@ -54,6 +55,10 @@ def fit_performance(
         What the columns of the outputs stand for; 0, 1, … if None.
     categories : (columns,)
         Which features are categories.
+    advancing : (columns,)
+        Which features only go on, as dates do, beside the numbers that never turn back in these
+        rows: all traffic lies past the reference in them, so that they do not say whether it is
+        like it.
     names
         Of the features, for messages.
     sway : (rows,) or (rows, scores)
@@ -84,6 +89,11 @@ def fit_performance(
     listed = np.zeros(width, dtype=bool)
     if categories is not None:
         listed[: len(categories)] = categories
+    passing = np.zeros(width, dtype=bool)
+    if columns is not None:
+        passing |= advancing_columns(columns, listed)
+    if advancing is not None:
+        passing[: len(advancing)] |= advancing
     given = list(names or ()) + [f"column {number}" for number in range(len(names or ()), width)]
     shown = shown_columns(outputs, columns)
     spare = shown.shape[1] - width
@@ -91,6 +101,7 @@ def fit_performance(
         shown,
         np.concatenate([listed, np.zeros(spare, bool)]),
         (*given[:width], *["output"] * spare),
+        np.concatenate([passing, np.zeros(spare, bool)]),
     )
     if len(outputs) > MOST_ROWS:
         # Evenly spaced, so that the order in time is kept.
@@ -112,7 +123,7 @@ def fit_performance(
         called if kind == "classes" else (),
         members,
         reach,
-        fit_likeness(inputs),
+        fit_likeness(inputs, np.delete(np.arange(inputs.shape[1]), np.flatnonzero(passing))),
         ranks,
         Reference(outputs, credits, expected),
         drift_variances(*data, spreads, kind, seed, trees=trees),
@@ -157,10 +168,14 @@ def number_labels(
             raise PointsError("some labels are not finite: leave these rows out")
         return numbers
     number = {label: k for k, label in enumerate(classes if classes is not None else range(width))}
-    found = [number.get(label, -1) for label in np.asarray(labels).tolist()]
+    given = np.asarray(labels).tolist()
+    found = [number.get(label, -1) for label in given]
     if -1 in found:
+        some = ", ".join(repr(label) for label in list(number)[:5])
+        more = ", …" if len(number) > 5 else ""
         raise PointsError(
-            f"label {labels[found.index(-1)]!r} is none of the classes: give classes="
+            f"label {given[found.index(-1)]!r} is none of the classes {some}{more}: give one of "
+            "these, or classes= with all there are"
         )
     return np.array(found, dtype=np.int64)
 

@@ -19,74 +19,103 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from anharmonic._core.protocols import Floats
-from anharmonic.errors import PointsError
 from anharmonic.performance.estimator import Estimator, within
-from anharmonic.performance.fitting import number_labels
-from anharmonic.performance.metrics import metric_slopes, metric_value, observed_credits
+from anharmonic.performance.metrics import (
+    metric_slopes,
+    metric_value,
+    row_influences,
+    row_variances,
+)
 from anharmonic.performance.result import Performance
+from anharmonic.performance.sampled import Sampled, sampled_rows
 
-__all__ = ["Powered", "estimate_labelled", "powered_metric"]
+__all__ = ["FEWEST_LABELS", "Powered", "estimate_labelled", "powered_metric"]
 
-FEWEST = 5
+FEWEST_LABELS = 5
 """Labels below which an interval from labels says nothing."""
+TYPICAL = 200.0
+"""Labels that the expected spread counts as, beside those seen."""
 
 
 class Powered(NamedTuple):
-    """A metric from few labels: its value and error, how far estimates were followed."""
+    """A metric from few labels.
+
+    Parameters
+    ----------
+    value
+        Of these rows.
+    error
+        The standard error that is left because not every row has a label.
+    drawn
+        The standard error of a metric of so many rows, all with labels, about that of their law.
+    followed
+        How far estimates were followed: λ.
+    """
 
     value: float
     error: float
+    drawn: float
     followed: float
 
 
 def powered_metric(
-    name: str,
-    outputs: Floats,
-    expected: Floats,
-    observed: Floats,
-    chosen: NDArray[np.bool_],
-    probabilities: Floats,
-    *,
-    followed: float | None = None,
+    estimator: Estimator, name: str, rows: Sampled, followed: float | None = None
 ) -> Powered:
     """One metric of the rows from the labels of the chosen ones.
 
     Parameters
     ----------
+    estimator
+        Whose expectations they are.
     name
         Of the metric.
-    outputs, expected : (rows, …)
-        What the model answered, and the credits expected.
-    observed : (rows, columns)
-        Credits by the labels; whatever stands in rows without one is not looked at.
-    chosen : (rows,)
-        Which rows have labels.
-    probabilities : (rows,)
-        The chance with which each row was given one.
+    rows
+        With labels for some.
     followed
         λ; the one of least variance if None.
     """
-    slopes = metric_slopes(name, outputs, expected)
-    weight = np.where(chosen, 1 / probabilities, 0.0)
-    # A ratio by Σ weights keeps few labels from carrying the count as well (Hájek, 1971).
-    if weight.sum() > 0:
-        weight = weight * (len(weight) / weight.sum())
-    truth = np.where(chosen[:, None], observed, 0.0)
+    outputs, expected, observed, chosen, chances = rows
+    slopes, weight = metric_slopes(name, outputs, expected), rows.weights
     # The metric, linearised: each row's y and m along the metric's slopes, (rows,).
-    y, m = (truth * slopes).sum(axis=1), (expected * slopes).sum(axis=1)
+    y, m = (observed * slopes).sum(axis=1), (expected * slopes).sum(axis=1)
     if followed is None:
         followed = _least_variance(y, m, weight, chosen)
-    open_share = np.where(chosen, 1 - probabilities, 0.0)
     left = y - followed * m
     centre = float((weight * left).sum() / len(left)) if name != "auc" else 0.0
     # Var = Σ (1 − π)·w²·(left − mean)², over labelled rows; small samples by n/(n − 1).
-    count = int(chosen.sum())
-    spread = float((open_share * weight**2 * np.where(chosen, left - centre, 0.0) ** 2).sum())
-    variance = spread * count / max(count - 1, 1)
-    credits = followed * expected + weight[:, None] * (
-        truth - followed * expected * chosen[:, None]
+    squares = np.where(chosen, (1 - chances) * weight**2, 0.0)
+    seen = float((squares * np.where(chosen, left - centre, 0.0) ** 2).sum())
+    spread = _expected_spread(estimator, name, rows, slopes)
+    likely = float((squares * (spread + ((1 - followed) * (m - m.mean())) ** 2)).sum())
+    error = _settled(seen, likely, rows.labelled)
+    influences = row_influences(name, outputs, observed, weight)
+    means = row_influences(name, outputs, expected, np.ones(len(outputs)))
+    drawn = _settled(
+        float((weight * influences**2).sum()), float((spread + means**2).sum()), rows.labelled
     )
-    return Powered(metric_value(name, outputs, credits), math.sqrt(variance), followed)
+    credits = followed * expected + weight[:, None] * (
+        observed - followed * expected * chosen[:, None]
+    )
+    value = metric_value(name, outputs, credits)
+    return Powered(value, math.sqrt(error), math.sqrt(drawn), followed)
+
+
+def _settled(seen: float, likely: float, count: int) -> float:
+    """A variance from few labels: as seen, or between that and the likely one if this is more.
+
+    Few labels that agree by luck would make an interval of no width.
+    """
+    seen = seen * count / max(count - 1, 1)
+    return max(seen, (count * seen + TYPICAL * likely) / (count + TYPICAL))
+
+
+def _expected_spread(estimator: Estimator, name: str, rows: Sampled, slopes: Floats) -> Floats:
+    """The variance of each row's part of the metric that its label is expected to leave open."""
+    expected = rows.expected
+    if name == "accuracy":
+        # One label of either kind more than were seen: labels alone never show that none is wrong.
+        expected = (rows.labelled * expected + 1) / (rows.labelled + 2)
+    return row_variances(slopes, expected, estimator.kind, estimator.spreads)
 
 
 def _least_variance(y: Floats, m: Floats, weight: Floats, chosen: NDArray[np.bool_]) -> float:
@@ -110,7 +139,7 @@ def estimate_labelled(
     features: Floats | None,
     labels: NDArray[Any],
     chosen: NDArray[np.bool_],
-    probabilities: Floats | float = 1.0,
+    probabilities: Floats | float | None = None,
     *,
     level: float | None = None,
 ) -> Performance:
@@ -127,32 +156,21 @@ def estimate_labelled(
     chosen : (rows,)
         Which rows have labels.
     probabilities
-        The chance of each row to be chosen; from `choose_rows`, or one number.
+        The chance of each row to be chosen, from `choose_rows`, or one number; if None all rows
+        had the same one, the share of chosen rows.
     level
         Of the intervals.
     """
     outputs, features = estimator.checked(outputs, features)
     chosen = np.asarray(chosen, dtype=bool)
-    given = np.asarray(labels)
-    if len(given) == len(chosen):
-        given = given[chosen]
-    if len(given) != chosen.sum():
-        raise PointsError(f"{len(given)} labels for {chosen.sum()} rows: give one per chosen row")
-    chances = np.broadcast_to(np.asarray(probabilities, dtype=np.float64), chosen.shape)
-    if not ((chances[chosen] > 0) & (chances[chosen] <= 1)).all():
-        raise PointsError("a chosen row has no chance between 0 and 1: give those it was chosen by")
-    expected = estimator.expected(outputs, features)
-    numbered = number_labels(given, estimator.kind, estimator.classes or None, len(given))
-    observed = np.zeros_like(expected)
-    observed[chosen] = observed_credits(outputs[chosen], numbered, estimator.kind)
+    rows = sampled_rows(estimator, outputs, features, labels, chosen, probabilities)
     level = estimator.level if level is None else level
-    count = int(chosen.sum())
-    quantile = float(stdtrit(max(count - 1, 1), 0.5 + level / 2))
+    quantile = float(stdtrit(rows.freedom, 0.5 + level / 2))
     found = {}
     for name in estimator.metrics:
-        powered = powered_metric(name, outputs, expected, observed, chosen, chances)
+        powered = powered_metric(estimator, name, rows)
         found[name] = within(name, powered.value, quantile * powered.error)
-    known = count >= FEWEST
-    reason = "" if known else f"{count} labels are too few: give at least {FEWEST}"
+    known = rows.labelled >= FEWEST_LABELS
+    reason = "" if known else f"{rows.labelled} labels are too few: give at least {FEWEST_LABELS}"
     last = max(len(outputs) - 1, 0)
-    return Performance(found, len(outputs), count, known, reason, level, last=last)
+    return Performance(found, len(outputs), rows.labelled, known, reason, level, last=last)

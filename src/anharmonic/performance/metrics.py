@@ -14,6 +14,7 @@ same formulas then give the metric that is to be expected.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -28,6 +29,7 @@ __all__ = [
     "metric_slopes",
     "metric_value",
     "observed_credits",
+    "row_influences",
     "row_losses",
     "row_variances",
 ]
@@ -62,17 +64,25 @@ def row_losses(name: str, outputs: Floats, credits: Floats) -> Floats:
     return credits[:, 0] if name == "mae" else credits[:, 1]
 
 
-def metric_value(name: str, outputs: Floats, credits: Floats) -> float:
-    """The metric of rows with these outputs and credits; NaN where it has none."""
+def metric_value(
+    name: str, outputs: Floats, credits: Floats, scored: Sequence[int] | None = None
+) -> float:
+    """The metric of rows with these outputs and credits; NaN where it has none.
+
+    `scored` are the classes whose AUCs are averaged, all of them if not given.
+    """
     if not len(outputs):
         return math.nan
     if name == "auc":
-        return float(np.mean([_auc(outputs[:, k], credits[:, k]) for k in _scored(outputs)]))
+        scored = _scored(outputs) if scored is None else scored
+        return float(np.mean([_auc(outputs[:, k], credits[:, k]) for k in scored]))
     value = float(row_losses(name, outputs, credits).mean())
     return math.sqrt(max(value, 0.0)) if name == "rmse" else value
 
 
-def metric_slopes(name: str, outputs: Floats, credits: Floats) -> Floats:
+def metric_slopes(
+    name: str, outputs: Floats, credits: Floats, scored: Sequence[int] | None = None
+) -> Floats:
     """By how much the metric moves with each credit, (rows, columns): its influence function.
 
     Means have slope 1/n per loss; RMSE divides by twice its value; the slope of AUC in a class's
@@ -85,7 +95,7 @@ def metric_slopes(name: str, outputs: Floats, credits: Floats) -> Floats:
     elif name == "log_loss":
         slopes = -np.log(np.maximum(outputs, LEAST_PROBABILITY)) / count
     elif name == "auc":
-        scored = _scored(outputs)
+        scored = _scored(outputs) if scored is None else scored
         for k in scored:
             slopes[:, k] = _auc_slopes(outputs[:, k], credits[:, k]) / len(scored)
     elif name == "mae":
@@ -93,6 +103,24 @@ def metric_slopes(name: str, outputs: Floats, credits: Floats) -> Floats:
     else:
         slopes[:, 1] = 1 / (2 * count * max(metric_value("rmse", outputs, credits), 1e-300))
     return slopes
+
+
+def row_influences(name: str, outputs: Floats, credits: Floats, weights: Floats) -> Floats:
+    """By how much the metric moves with each row that is drawn, (rows,), where all had weight 1.
+
+    Rows count with their weights; those of weight 0 have no credits. Σ w·influence² is the
+    variance of a metric of Σ w rows about that of the law that they were drawn from (of AUC by
+    DeLong, DeLong and Clarke-Pearson, 1988).
+    """
+    total = max(float(weights.sum()), 1e-300)
+    if name == "auc":
+        scored = _scored(outputs)
+        parts = [_auc_influences(outputs[:, k], credits[:, k], weights) for k in scored]
+        return np.asarray(np.sum(parts, axis=0) / len(scored))
+    losses = row_losses(name, outputs, credits)
+    mean = float((weights * losses).sum()) / total
+    slope = 2 * math.sqrt(max(mean, 1e-300)) if name == "rmse" else 1.0
+    return np.asarray((losses - mean) / (slope * total))
 
 
 def row_variances(slopes: Floats, credits: Floats, kind: Task, spreads: Floats) -> Floats:
@@ -109,10 +137,10 @@ def _scored(outputs: Floats) -> list[int]:
     return [1] if outputs.shape[1] == 2 else list(range(outputs.shape[1]))
 
 
-def _ranked(scores: Floats, credits: Floats) -> tuple[Floats, Floats, float, float]:
+def _ranked(scores: Floats, credits: Floats, others: Floats) -> tuple[Floats, Floats, float, float]:
     """For each row the credit on either side below its score, ties by half; and both totals."""
     place = np.unique(scores, return_inverse=True)[1]
-    inside, outside = np.bincount(place, credits), np.bincount(place, 1 - credits)
+    inside, outside = np.bincount(place, credits), np.bincount(place, others)
     below_inside = (np.cumsum(inside) - inside / 2)[place]
     below_outside = (np.cumsum(outside) - outside / 2)[place]
     return below_inside, below_outside, float(inside.sum()), float(outside.sum())
@@ -120,7 +148,7 @@ def _ranked(scores: Floats, credits: Floats) -> tuple[Floats, Floats, float, flo
 
 def _auc(scores: Floats, credits: Floats) -> float:
     """P(score of an inside row > score of an outside row), ties by half (Mann and Whitney)."""
-    _, below_outside, inside, outside = _ranked(scores, credits)
+    _, below_outside, inside, outside = _ranked(scores, credits, 1 - credits)
     if inside <= 0 or outside <= 0:
         return math.nan
     return min(1.0, max(0.0, float((credits * below_outside).sum()) / (inside * outside)))
@@ -128,9 +156,20 @@ def _auc(scores: Floats, credits: Floats) -> float:
 
 def _auc_slopes(scores: Floats, credits: Floats) -> Floats:
     """The derivative of AUC by credits: Σ c_i·O_i/(I·O) by own term, others' O, I and O."""
-    below_inside, below_outside, inside, outside = _ranked(scores, credits)
+    below_inside, below_outside, inside, outside = _ranked(scores, credits, 1 - credits)
     if inside <= 0 or outside <= 0:
         return np.zeros_like(scores)
     auc = float((credits * below_outside).sum()) / (inside * outside)
     above_inside = inside - below_inside
     return (below_outside / outside - auc) / inside - (above_inside / inside - auc) / outside
+
+
+def _auc_influences(scores: Floats, credits: Floats, weights: Floats) -> Floats:
+    """c·(O_below/O − AUC)/I + (1 − c)·(I_above/I − AUC)/O: either side's rows beat the other's."""
+    mine, others = weights * credits, weights * (1 - credits)
+    below_inside, below_outside, inside, outside = _ranked(scores, mine, others)
+    if inside <= 0 or outside <= 0:
+        return np.zeros_like(scores)
+    auc = float((mine * below_outside).sum()) / (inside * outside)
+    wins, losses = below_outside / outside - auc, (inside - below_inside) / inside - auc
+    return np.asarray(credits * wins / inside + (1 - credits) * losses / outside)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,15 +13,16 @@ from anharmonic._core.protocols import Array
 from anharmonic.errors import InputError, SettingsError
 from anharmonic.performance.sequences import FallDetector, MeanSequence
 from anharmonic.performance.tracks import Track, Waiting
-from anharmonic.performance.windows import Window
+from anharmonic.performance.windows import Held, Window
 
 if TYPE_CHECKING:
     from anharmonic.performance.tracker import PerformanceTracker
 
 __all__ = ["pack_tracker", "unpack_tracker"]
 
-FORMAT = 1
-ARRAYS = ("values", "own", "shift", "sums", "squares")
+FORMAT = 2
+"""1: labels of open windows waited with their rows, and evidence knew neither rows nor losses."""
+ARRAYS = ("values", "own", "shift", "weighted_residuals", "weighted_squares")
 FACTS = ("number", "first", "last", "rows", "start", "known", "reason", "labelled")
 SUMS = ("weights", "squared_weights")
 
@@ -32,30 +34,30 @@ def pack_tracker(tracker: PerformanceTracker) -> bytes:
         _pack_track(f"t{n}", track, arrays) for n, track in enumerate(tracker.tracks.values())
     ]
     rows = list(tracker.pending.rows.values())
-    residues = [(n, s, row.residues[s]) for n, row in enumerate(rows) for s in row.residues]
+    held = [(n, part, row.held[part]) for n, row in enumerate(rows) for part in row.held]
     if rows:
         arrays["p.outputs"] = np.array([row.outputs for row in rows])
-        numbers = [[np.nan if row.label is None else row.label, row.weight] for row in rows]
-        arrays["p.numbers"] = np.array(numbers)
-    if residues:
-        arrays["p.residues"] = np.array([residue for _, _, residue in residues])
+    if held:
+        arrays["p.residues"] = np.array([
+            np.concatenate([one.expected[None], one.slopes]) for _, _, one in held
+        ])  # fmt: skip
     sequence, detector = tracker.sequence, tracker.detector
     arrays["sequence"] = np.array([sequence.count, sequence.total, sequence.squares])
-    arrays["detector"] = np.array([detector.sums, detector.weighted])
+    arrays["detector"] = np.array(
+        [detector.sums, detector.weighted, detector.rows, detector.losses]
+    )
     about = {
         "format": FORMAT,
-        "made": _made(tracker),
+        "made": _settings(tracker),
         "seen": tracker.seen,
         "labels": detector.seen,
+        "losses": detector.total,
         "segments": list(tracker.tracks),
         "tracks": tracks,
         "keys": list(tracker.pending.rows),
-        "rows": [
-            [row.segment, [[s, number] for s, number in row.windows.items()],
-             sorted(row.left, key=str)] for row in rows
-        ],
-        "residues": [[n, s] for n, s, _ in residues],
-    }  # fmt: skip
+        "rows": [[row.segment, row.row] for row in rows],
+        "residues": [[n, part, one.window] for n, part, one in held],
+    }
     stream = io.BytesIO()
     text = np.frombuffer(json.dumps(about).encode(), dtype=np.uint8)
     np.savez(stream, about=text, **arrays)
@@ -68,29 +70,34 @@ def unpack_tracker(tracker: PerformanceTracker, state: bytes) -> None:
         with np.load(io.BytesIO(state), allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
         about = json.loads(arrays["about"].tobytes())
-        kept = about["format"], about["made"]
+        version, settings = about["format"], about["made"]
     except Exception as problem:  # zipfile's own errors have no common ancestor
         raise InputError("the state is no tracker's: use what state() gave") from problem
-    if kept[0] > FORMAT:
+    if version > FORMAT:
         raise InputError("the state was written by a newer version: upgrade anharmonic")
-    if kept[1] != _made(tracker):
-        raise SettingsError("the state is of a tracker with other settings: make it alike")
+    if settings != _settings(tracker):
+        raise SettingsError(
+            "the state is of a tracker with other settings (window, rows that wait, or a reference "
+            "with other labels): make it alike, or start anew"
+        )
     tracks: dict[str | None, Track] = {}
     for number, (segment, facts) in enumerate(zip(about["segments"], about["tracks"], strict=True)):
         track = Track(tracker.estimator, tracker.window, tracker.windows)
         _unpack_track(f"t{number}", track, facts, arrays)
         tracks[segment] = track
     tracker.tracks = tracks
-    tracker.pending.rows = _waiting(about, arrays)
     count, total, squares = arrays["sequence"].tolist()
     tracker.sequence = MeanSequence(0.0, 1.0, int(count), total, squares)
-    sums, weighted = (tuple(part) for part in arrays["detector"].tolist())
-    limit, rate = tracker.detector.limit, tracker.detector.rate
-    tracker.detector = FallDetector(limit, rate, sums, weighted, about["labels"])
     tracker.seen = about["seen"]
+    if version < FORMAT:
+        tracker.pending.rows = _earlier_waiting(tracker, about, arrays)
+    else:
+        tracker.pending.rows = _waiting(about, arrays)
+    tracker.detector = _detector(tracker, about, arrays["detector"])
 
 
-def _made(tracker: PerformanceTracker) -> list[Any]:
+def _settings(tracker: PerformanceTracker) -> list[Any]:
+    """What a state must agree with."""
     settings = [tracker.window, tracker.windows, tracker.pending.most, tracker.segments]
     return [*settings, tracker.detector.limit, tracker.detector.rate, *tracker.estimator.metrics]
 
@@ -99,6 +106,9 @@ def _pack_track(name: str, track: Track, arrays: dict[str, Array]) -> dict[str, 
     for part in ("outputs", "cells"):
         if getattr(track, part):
             arrays[f"{name}.{part}"] = np.array(getattr(track, part))
+    if track.early:
+        early = [[place, *label] for place, label in sorted(track.early.items())]
+        arrays[f"{name}.early"] = np.array(early)
     if track.windows:
         parts = [[getattr(window, part) for part in ARRAYS] for window in track.windows]
         arrays[f"{name}.windows"] = np.array(parts)
@@ -107,37 +117,75 @@ def _pack_track(name: str, track: Track, arrays: dict[str, Array]) -> dict[str, 
     facts = [[getattr(window, fact) for fact in FACTS] for window in track.windows]
     return {
         "keys": track.keys,
-        "open": [track.first, track.start, track.closed],
+        "open": [track.first, track.start, track.closed, track.last],
         "windows": facts,
     }
 
 
-def _unpack_track(name: str, track: Track, facts: dict[str, Any], arrays: dict[str, Array]) -> None:
+def _unpack_track(
+    name: str, track: Track, facts: Mapping[str, Any], arrays: Mapping[str, Array]
+) -> None:
     track.outputs = list(arrays.get(f"{name}.outputs", []))
     track.cells = list(arrays.get(f"{name}.cells", []))
     track.keys = facts["keys"]
-    track.first, track.start, track.closed = facts["open"]
+    track.places = {key: place for place, key in enumerate(track.keys) if key}
+    for place, label, weight in arrays.get(f"{name}.early", np.empty((0, 3))).tolist():
+        track.early[int(place)] = label, weight
+    track.first, track.start, track.closed, *last = facts["open"]
+    track.last = last[0] if last else track.first + max(len(track.keys) - 1, 0)
     for number, values in enumerate(facts["windows"]):
         parts = dict(zip(ARRAYS, arrays[f"{name}.windows"][number], strict=True))
         sums = dict(zip(SUMS, arrays[f"{name}.sums"][number].tolist(), strict=True))
         track.windows.append(Window(**dict(zip(FACTS, values, strict=True)), **parts, **sums))
 
 
-def _waiting(about: dict[str, Any], arrays: dict[str, Array]) -> dict[str, Waiting]:
-    rows: dict[str, Waiting] = {}
-    for number, (key, (segment, windows, left)) in enumerate(
-        zip(about["keys"], about["rows"], strict=True)
-    ):
+def _waiting(about: Mapping[str, Any], arrays: Mapping[str, Array]) -> dict[str, Waiting]:
+    rows = [
+        Waiting(row, arrays["p.outputs"][number], segment)
+        for number, (segment, row) in enumerate(about["rows"])
+    ]
+    for place, (number, part, window) in enumerate(about["residues"]):
+        rows[number].held[part] = _held(window, arrays["p.residues"][place])
+    return dict(zip(about["keys"], rows, strict=True))
+
+
+def _held(window: int, parts: Array) -> Held:
+    return Held(window, parts[0], parts[1:])
+
+
+def _earlier_waiting(
+    tracker: PerformanceTracker, about: Mapping[str, Any], arrays: Mapping[str, Array]
+) -> dict[str, Waiting]:
+    """Rows of format 1; labels that waited for an open window go to it."""
+    rows = []
+    for number, (segment, windows, _) in enumerate(about["rows"]):
+        closed = dict(windows).get(None)
+        # Rows were not numbered: that of their window, or the newest.
+        row = tracker.seen - 1 if closed is None else closed * tracker.window
+        rows.append(Waiting(row, arrays["p.outputs"][number], segment))
+    for place, (number, part) in enumerate(about["residues"]):
+        window = dict(about["rows"][number][1])[part]
+        rows[number].held[part] = _held(window, arrays["p.residues"][place])
+    waiting = {}
+    for number, (key, row) in enumerate(zip(about["keys"], rows, strict=True)):
         label, weight = arrays["p.numbers"][number].tolist()
-        rows[key] = Waiting(
-            arrays["p.outputs"][number],
-            segment,
-            None if np.isnan(label) else label,
-            weight,
-            dict(windows),
-            left=set(left),
-        )
-    listed = list(rows.values())
-    for place, (number, segment) in enumerate(about["residues"]):
-        listed[number].residues[segment] = arrays["p.residues"][place]
-    return rows
+        if np.isnan(label):
+            waiting[key] = row
+            continue
+        for part in about["rows"][number][2]:
+            tracker.tracks[part].add_early(key, label, weight)
+    return waiting
+
+
+def _detector(tracker: PerformanceTracker, about: Mapping[str, Any], sums: Array) -> FallDetector:
+    """Evidence as it was; of format 1 rows and losses as if they had come evenly."""
+    limit, rate, seen = tracker.detector.limit, tracker.detector.rate, about["labels"]
+    evidence, weighted, *others = (tuple(part) for part in sums.tolist())
+    if others:
+        rows, losses = others
+        return FallDetector(limit, rate, evidence, weighted, rows, losses, seen, about["losses"])
+    sequence = tracker.sequence
+    loss = sequence.total / sequence.count if sequence.count else limit
+    rows = tuple(tracker.seen / max(seen, 1) * start for start in weighted)
+    losses = tuple(loss * start for start in weighted)
+    return FallDetector(limit, rate, evidence, weighted, rows, losses, seen, loss * seen)

@@ -12,36 +12,41 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from anharmonic._core.protocols import Floats
+from anharmonic._core.protocols import Floats, Integers
 
-__all__ = ["Reach", "fit_reach"]
+__all__ = ["Reach", "advancing_columns", "fit_reach"]
 
 MARKS = 201
-"""Quantiles of each column that are kept."""
+"""Quantiles of each number that are kept."""
 SLACK = 0.02
 """A number beyond the reference's ends by this share of its range is still inside."""
-FEWEST = 50
-"""Levels or values with fewer rows than this leave gaps that mean nothing."""
+FEWEST = 3
+"""Values that a column must have to be one that only goes on."""
 
 
 @dataclass(frozen=True)
 class Reach:
-    """Ends and quantiles of each column, (columns, marks), and the shares of categories.
+    """Ends and quantiles of each number, and the shares of categories.
 
     Parameters
     ----------
-    marks : (columns, marks)
-        Quantiles of numbers; of a category the share of each code, NaN beyond the last.
+    marks
+        Of each column: quantiles (marks,) of a number; of a category the share of each code, (as
+        many as it has levels, and one more for all others,); NaN where all cells are missing.
     listed : (columns,)
         Which columns are categories.
+    advancing : (columns,)
+        Which only go on, as times and counters do: all traffic lies past the reference in them,
+        and they say nothing of where it lies else.
     missing : (columns,)
         The share of missing cells.
     names
         Of the columns, for messages.
     """
 
-    marks: Floats
+    marks: tuple[Floats, ...]
     listed: NDArray[np.bool_]
+    advancing: NDArray[np.bool_]
     missing: Floats
     names: tuple[str, ...]
 
@@ -52,10 +57,10 @@ class Reach:
             cells = rows[:, column]
             gone = np.isnan(cells)
             if self.listed[column]:
-                code = np.where(gone, 0, cells).astype(np.int64)
-                inside = (code >= 0) & (code < MARKS)
-                share = np.where(inside, marks[np.clip(code, 0, MARKS - 1)], 0.0)
+                share = marks[_places(np.where(gone, 0, cells), len(marks))]
                 beyond[:, column] = ~gone & ~(share > 0)
+            elif self.advancing[column]:
+                continue
             else:
                 slack = SLACK * (marks[-1] - marks[0])
                 beyond[:, column] = (cells < marks[0] - slack) | (cells > marks[-1] + slack)
@@ -74,7 +79,7 @@ class Reach:
         for column, marks in enumerate(self.marks):
             cells = rows[:, column]
             there = cells[~np.isnan(cells)]
-            if len(there) and np.isfinite(marks[0]):
+            if len(there) and np.isfinite(marks[0]) and not self.advancing[column]:
                 far[column] = self._distance(there, marks, bool(self.listed[column]))
             gaps = abs(1 - len(there) / max(len(cells), 1) - self.missing[column])
             far[column] = max(far[column], gaps)
@@ -83,7 +88,7 @@ class Reach:
     def _distance(self, cells: Floats, marks: Floats, listed: bool) -> float:
         if listed:
             shares = np.nan_to_num(marks)
-            now = np.bincount(np.clip(cells, 0, MARKS - 1).astype(np.int64), minlength=MARKS)
+            now = np.bincount(_places(cells, len(marks)), minlength=len(marks))
             return float(np.abs(now / len(cells) - shares).sum() / 2)
         ordered = np.sort(cells)
         known = np.linspace(0, 1, MARKS)
@@ -101,17 +106,44 @@ class Reach:
         return ", ".join(f"{self.names[column]} ({share[column]:.0%})" for column in first)
 
 
-def fit_reach(rows: Floats, listed: NDArray[np.bool_], names: tuple[str, ...]) -> Reach:
+def _places(codes: Floats, count: int) -> Integers:
+    """Where codes stand among `count` shares; levels that the reference lacks have the last."""
+    known = (codes >= 0) & (codes < count - 1)
+    return np.where(known, codes, count - 1).astype(np.int64)
+
+
+def advancing_columns(rows: Floats, listed: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Which numbers never turn back along the reference, (columns,): times and counters."""
+    advancing = np.zeros(rows.shape[1], dtype=bool)
+    for column in np.flatnonzero(~listed).tolist():
+        there = rows[:, column][~np.isnan(rows[:, column])]
+        steps = np.diff(there)
+        turns_back = bool((steps > 0).any() and (steps < 0).any())
+        advancing[column] = not turns_back and len(np.unique(there)) >= FEWEST
+    return advancing
+
+
+def fit_reach(
+    rows: Floats,
+    listed: NDArray[np.bool_],
+    names: tuple[str, ...],
+    advancing: NDArray[np.bool_] | None = None,
+) -> Reach:
     """What columns of the reference look like."""
-    marks = np.full((rows.shape[1], MARKS), np.nan)
+    marks = []
     for column in range(rows.shape[1]):
         cells = rows[:, column]
         there = cells[~np.isnan(cells)]
         if not len(there):
-            continue
-        if listed[column]:
-            codes = np.clip(there, 0, MARKS - 1).astype(np.int64)
-            marks[column] = np.bincount(codes, minlength=MARKS) / len(there)
+            marks.append(np.full(MARKS, np.nan))
+        elif listed[column]:
+            codes = there.astype(np.int64)
+            # One place more than there are levels, for those that the reference lacks.
+            width = max(MARKS, int(codes.max()) + 2)
+            marks.append(np.bincount(codes, minlength=width) / len(there))
         else:
-            marks[column] = np.quantile(there, np.linspace(0, 1, MARKS), method="nearest")
-    return Reach(marks, listed, np.isnan(rows).mean(axis=0), names)
+            ends = np.linspace(0, 1, MARKS)
+            marks.append(np.quantile(there, ends, method="nearest"))
+    if advancing is None:
+        advancing = np.zeros(rows.shape[1], dtype=bool)
+    return Reach(tuple(marks), listed, advancing, np.isnan(rows).mean(axis=0), names)

@@ -10,6 +10,7 @@ that, and is below 1/α for ever with probability 1 − α (Ville, 1939).
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -99,11 +100,17 @@ class Fall(NamedTuple):
         The label since which it seems to be so.
     log_evidence
         The logarithm of the evidence.
+    row
+        The row of that label, where rows are told.
+    loss
+        The mean loss since then.
     """
 
     at: int
     since: int
     log_evidence: float
+    row: int = 0
+    loss: float = math.nan
 
 
 @dataclass(frozen=True)
@@ -122,37 +129,55 @@ class FallDetector:
         Labels among which one false alarm is allowed.
     sums, weighted : (bets,)
         R of each bet, and R with each start weighted by its label's number.
-    seen
-        Labels so far.
+    rows, losses : (bets,)
+        R with each start weighted by its label's row, and by the sum of the losses before it.
+    seen, total
+        Labels so far, and the sum of their losses.
     """
 
     limit: float
     rate: float = 10_000.0
     sums: tuple[float, ...] = (0.0,) * len(BETS)
     weighted: tuple[float, ...] = (0.0,) * len(BETS)
+    rows: tuple[float, ...] = (0.0,) * len(BETS)
+    losses: tuple[float, ...] = (0.0,) * len(BETS)
     seen: int = 0
+    total: float = 0.0
 
     def __post_init__(self) -> None:
         if not self.limit > 0 or not self.rate >= 1:
             raise SettingsError("a fall needs a limit above 0 and a rate of at least one label")
 
-    def add(self, losses: Floats) -> tuple[FallDetector, Fall | None]:
-        """With these losses (≥ 0) seen; the first alarm that they raised, if any."""
-        sums, weighted = np.array(self.sums), np.array(self.weighted)
-        seen, first = self.seen, None
-        for loss in np.asarray(losses, dtype=np.float64):
+    def add(
+        self, losses: Floats, rows: Sequence[int] | None = None
+    ) -> tuple[FallDetector, Fall | None]:
+        """With these losses (≥ 0) seen, of these rows; the first alarm that they raised, if any."""
+        sums, starts = np.array(self.sums), np.array([self.weighted, self.rows, self.losses])
+        seen, total, first = self.seen, self.total, None
+        values = np.asarray(losses, dtype=np.float64)
+        numbers = range(seen, seen + len(values)) if rows is None else rows
+        for loss, row in zip(values, numbers, strict=True):
             # λ = share/limit keeps e above 0 for any loss, however large its weight.
             gain = 1 + BETS * (loss / self.limit - 1)
-            sums, weighted = (1 + sums) * gain, (seen + weighted) * gain
+            start = np.array([[seen], [row], [total]])
+            sums, starts = (1 + sums) * gain, (start + starts) * gain
             # Far above the line evidence is held, so that it can fall again in time.
             cap = np.minimum(1.0, 100 * self.rate / np.maximum(sums, 1e-300))
-            sums, weighted = sums * cap, weighted * cap
+            sums, starts = sums * cap, starts * cap
+            total += float(loss)
             if first is None and sums.mean() >= self.rate:
-                since = round(float(weighted.sum() / sums.sum()))
-                first = Fall(seen, since, math.log(float(sums.mean())))
+                since, row_since, before = (starts.sum(axis=1) / sums.sum()).tolist()
+                mean = (total - before) / (seen + 1 - since)
+                log = math.log(float(sums.mean()))
+                first = Fall(seen, round(since), log, round(row_since), mean)
             seen += 1
-        made = tuple(sums.tolist()), tuple(weighted.tolist())
-        return FallDetector(self.limit, self.rate, *made, seen), first
+        weighted, by_row, by_loss = (tuple(part) for part in starts.tolist())
+        bets = tuple(sums.tolist()), weighted, by_row, by_loss
+        return FallDetector(self.limit, self.rate, *bets, seen, total), first
+
+    def cleared(self) -> FallDetector:
+        """Without evidence; labels are counted on."""
+        return FallDetector(self.limit, self.rate, seen=self.seen, total=self.total)
 
     @property
     def log_evidence(self) -> float:

@@ -27,6 +27,8 @@ __all__ = ["drift_variances"]
 FOLDS = 4
 CHUNKS = 20
 """Stretches in which the estimate is held against the labels."""
+WIDEST = 0.25
+"""The largest variance of what lies between 0 and 1: of an AUC that no stretch has."""
 
 
 def drift_variances(
@@ -53,16 +55,31 @@ def drift_variances(
     for name in METRICS[kind]:
         errors, chance = [], []
         for rows in stretches:
+            scored = _present(observed[rows]) if name == "auc" else None
+            if scored == []:
+                continue
             parts = outputs[rows], expected[rows]
-            error = metric_value(name, *parts) - metric_value(name, outputs[rows], observed[rows])
-            own = float(
-                row_variances(metric_slopes(name, *parts), expected[rows], kind, spreads).sum()
-            )
-            if np.isfinite(error):
-                errors.append(error)
-                # The labels of these rows, and those of the rows that were fitted on.
-                chance.append(own * (1 + len(rows) / (count * (1 - 1 / FOLDS))))
-        excess = float(np.mean(np.square(errors)) - np.mean(chance)) if errors else 0.0
-        noise = float(np.sqrt(2 / len(errors)) * np.mean(chance)) if errors else 0.0
+            estimate = metric_value(name, *parts, scored)
+            errors.append(estimate - metric_value(name, outputs[rows], observed[rows], scored))
+            slopes = metric_slopes(name, *parts, scored)
+            own = float(row_variances(slopes, expected[rows], kind, spreads).sum())
+            # The labels of these rows, and those of the rows that were fitted on.
+            chance.append(own * (1 + len(rows) / (count * (1 - 1 / FOLDS))))
+        if not errors:
+            # Nothing is known of it, and it lies between 0 and 1.
+            found[name] = WIDEST
+            continue
+        excess = float(np.mean(np.square(errors)) - np.mean(chance))
+        noise = float(np.sqrt(2 / len(errors)) * np.mean(chance))
         found[name] = max(0.0, excess - noise)
     return found
+
+
+def _present(credits: Floats) -> list[int]:
+    """Classes that some of the rows have and others do not: those with an AUC of their own.
+
+    Of two classes the second, as everywhere.
+    """
+    shares = credits.mean(axis=0)
+    there = np.flatnonzero((shares > 0) & (shares < 1)).tolist()
+    return there[-1:] if credits.shape[1] == 2 else there

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -17,7 +18,7 @@ from anharmonic.performance.metrics import observed_credits, row_losses
 from anharmonic.performance.packing import pack_tracker, unpack_tracker
 from anharmonic.performance.result import Curve, Interval, Performance
 from anharmonic.performance.sequences import Fall, FallDetector, MeanSequence
-from anharmonic.performance.tracks import Pending, Track
+from anharmonic.performance.tracks import Pending, Track, Waiting
 
 __all__ = ["LabelReport", "PerformanceTracker"]
 
@@ -57,7 +58,8 @@ class PerformanceTracker:
     pending
         How many rows wait for a label at most; beyond that the oldest go.
     segments
-        How many segments are kept apart at most; further ones count in the whole alone.
+        How many segments are kept apart at most, the first; a warning says where there are more,
+        which count in the whole alone.
     tolerance
         How much worse than in the reference is no alarm: of accuracy, or as a share of the MAE.
     rate
@@ -98,8 +100,9 @@ class PerformanceTracker:
         self.pending = Pending(pending)
         self.seen = 0
         self.sequence = MeanSequence()
-        self._cap, limit = _loss_limit(estimator, tolerance)
+        self._cap, self._reference_loss, limit = _loss_limit(estimator, tolerance)
         self.detector = FallDetector(limit, rate)
+        self._said_not_kept = False
 
     def update(
         self,
@@ -109,6 +112,7 @@ class PerformanceTracker:
         ids: Sequence[str] | None = None,
         times: Sequence[object] | None = None,
         segments: Sequence[str | None] | None = None,
+        rows: Sequence[int] | None = None,
     ) -> int:
         """Take rows in; how many windows of all traffic they closed.
 
@@ -119,48 +123,55 @@ class PerformanceTracker:
         ids
             By which labels will come; rows without one wait for none.
         times, segments
-            When rows came, and what part of the traffic they are of.
+            When rows came, and what part of the traffic they are of; None and "" are no part.
+        rows
+            Their numbers in the stream; counted from the first if not given.
         """
         outputs, features = self.estimator.checked(outputs, features)
-        for given in (ids, times, segments):
+        for given in (ids, times, segments, rows):
             if given is not None and len(given) != len(outputs):
                 raise PointsError(f"{len(given)} facts about {len(outputs)} rows: give one per row")
         closed = 0
         for place in range(len(outputs)):
             key = "" if ids is None else str(ids[place])
-            segment = None if segments is None or segments[place] is None else str(segments[place])
+            segment = self._kept(None if segments is None else segments[place])
             cells = None if features is None else features[place]
             time = "" if times is None else str(times[place])
-            ends: list[tuple[str | None, bool]] = [
-                (None, self._add(None, outputs[place], cells, key, time))
+            row = Waiting(self.seen if rows is None else int(rows[place]), outputs[place], segment)
+            full = [
+                part
+                for part in row.parts
+                if self.tracks[part].add(row.outputs, cells, key, time, row.row)
             ]
-            if segment is not None and self._keeps(segment):
-                ends.append((segment, self._add(segment, outputs[place], cells, key, time)))
             if key:
-                self.pending.add(key, outputs[place], None if len(ends) == 1 else segment)
+                self.pending.add(key, row)
             self.seen += 1
-            for name, full in ends:
-                if full:
-                    self._close(name)
-                    closed += name is None
+            for part in full:
+                for waiting, held in self.tracks[part].close():
+                    self.pending.hold(waiting, part, held)
+                closed += part is None
         return closed
 
-    def _keeps(self, segment: str) -> bool:
-        if segment not in self.tracks and len(self.tracks) <= self.segments:
-            self.tracks[segment] = Track(self.estimator, self.window, self.windows)
-        return segment in self.tracks
+    def _kept(self, segment: str | None) -> str | None:
+        """A row's segment, None where it has none or counts in the whole alone."""
+        if segment is None or segment == "":
+            return None
+        name = str(segment)
+        if name not in self.tracks:
+            if len(self.tracks) > self.segments:
+                self._say_not_kept(name)
+                return None
+            self.tracks[name] = Track(self.estimator, self.window, self.windows)
+        return name
 
-    def _add(
-        self, segment: str | None, outputs: Floats, cells: Floats | None, key: str, time: str
-    ) -> bool:
-        return self.tracks[segment].add(outputs, cells, key, time, self.seen)
-
-    def _close(self, segment: str | None) -> None:
-        """Close a track's window, and hand it the labels that came before."""
-        for key, number, residue in self.tracks[segment].close():
-            self.pending.place(key, segment, number, residue)
-        for key, label, weight in self.pending.labelled_early(segment):
-            self._credit(key, segment, label, weight)
+    def _say_not_kept(self, segment: str) -> None:
+        if not self._said_not_kept:
+            self._said_not_kept = True
+            warnings.warn(
+                f"segment {segment!r} and further ones have no performance of their own: the "
+                f"first {self.segments} do",
+                stacklevel=4,
+            )
 
     def add_labels(
         self,
@@ -179,36 +190,51 @@ class PerformanceTracker:
         labels : (ids,)
             Of their rows.
         probabilities
-            The chance with which each row was to be labelled, from `choose_rows`; equal if None.
+            The chance with which each row was to be labelled, from `choose_rows`; None says that
+            all rows of the stream had the same one.
         share
-            With unequal chances, the share of all rows that is labelled (count over rows): without
-            it such labels sharpen the estimate, and no alarm or `mean_loss` counts them.
+            With chances given, the share of all rows that is labelled (count over rows): without
+            it such labels sharpen the estimate, and no alarm counts them.
         """
-        chances = np.broadcast_to(np.asarray(1.0 if probabilities is None else probabilities,
-                                             dtype=np.float64), (len(ids),))  # fmt: skip
+        given = 1.0 if probabilities is None else probabilities
+        chances = np.broadcast_to(np.asarray(given, dtype=np.float64), (len(ids),))
         if not ((chances > 0) & (chances <= 1)).all():
             raise PointsError("a chance lies not between 0 and 1: give those rows were chosen by")
         kind, classes = self.estimator.kind, self.estimator.classes or None
-        numbered = number_labels(labels, kind, classes, len(ids)).astype(np.float64)
-        alike = bool((chances == chances[:1]).all())
-        used, unknown, losses = 0, [], []
-        for key, label, chance in zip(map(str, ids), numbered, chances, strict=True):
-            row = self.pending.label(key, float(label), float(1 / chance))
+        numbered = number_labels(labels, kind, classes, len(ids)).astype(np.float64).tolist()
+        unknown, joined = [], []
+        for key, label, chance in zip(map(str, ids), numbered, chances.tolist(), strict=True):
+            row = self.pending.take(key)
             if row is None:
                 unknown.append(key)
-                continue
-            used += 1
+            else:
+                joined.append((row, label, chance))
+                self._count(key, row, label, 1 / chance)
+        fall = self._look_for_fall(joined, share, chosen=probabilities is not None)
+        return LabelReport(len(joined), tuple(unknown), fall)
+
+    def _count(self, key: str, row: Waiting, label: float, weight: float) -> None:
+        """Count a label in the windows of its row, of all traffic and of its segment."""
+        for part in row.parts:
+            if part in row.held:
+                self.tracks[part].add_label(row.held[part], row.outputs, label, weight)
+            else:
+                self.tracks[part].add_early(key, label, weight)
+
+    def _look_for_fall(
+        self, joined: list[tuple[Waiting, float, float]], share: float | None, *, chosen: bool
+    ) -> Fall | None:
+        """Count what labels of rows (with their chances) say of the mean loss of all rows."""
+        if not joined or (chosen and share is None):
+            return None
+        losses = np.array([self._loss(row.outputs, label) for row, label, _ in joined])
+        if not chosen:
+            self.sequence = self.sequence.add(losses)
+        elif share is not None:
             # Drawn with chance π, a row stands for share/π rows: the mean is that of all rows.
-            weight = 1.0 if alike or share is None else share / float(chance)
-            losses.append(weight * self._loss(row, float(label)))
-            for segment in self.pending.segments_of(key):
-                self._credit(key, segment, float(label), float(1 / chance))
-        fall = None
-        if alike or share is not None:
-            self.detector, fall = self.detector.add(np.array(losses))
-        if alike:
-            self.sequence = self.sequence.add(np.array(losses))
-        return LabelReport(used, tuple(unknown), fall)
+            losses = np.array([share / chance for _, _, chance in joined]) * losses
+        self.detector, fall = self.detector.add(losses, [row.row for row, _, _ in joined])
+        return fall
 
     def _loss(self, outputs: Floats, label: float) -> float:
         """Between 0 and 1: wrong or not; or the error as a share of the cap."""
@@ -218,15 +244,19 @@ class PerformanceTracker:
             return 1 - float(row_losses("accuracy", outputs[None], credits)[0])
         return min(1.0, float(credits[0, 0]) / self._cap)
 
-    def _credit(self, key: str, segment: str | None, label: float, weight: float) -> None:
-        """Count a label in its window, if that is closed and still kept."""
-        waiting = self.pending.take(key, segment)
-        if waiting is None:
-            return
-        number, residue, outputs = waiting
-        observed = observed_credits(outputs[None], np.array([label]), self.estimator.kind)[0]
-        expected, slopes = residue[0], residue[1:]
-        self.tracks[segment].add_label(number, slopes @ (observed - expected), weight)
+    def clear_evidence(self) -> None:
+        """Look for a fall from the next label on; windows and waiting rows stay."""
+        self.detector = self.detector.cleared()
+
+    @property
+    def reference_loss(self) -> float:
+        """The reference's mean loss, as `Fall` counts it times `loss_unit`."""
+        return self._reference_loss * self.loss_unit
+
+    @property
+    def loss_unit(self) -> float:
+        """What a loss of 1 is: one wrong answer, or the error that larger ones count as."""
+        return self._cap
 
     def performance(self, *, level: float | None = None) -> Performance:
         """The newest window's; of the rows so far where none is full."""
@@ -235,7 +265,9 @@ class PerformanceTracker:
     def curve(self, *, segment: str | None = None, level: float | None = None) -> Curve:
         """All windows that are kept, of all traffic or of a segment."""
         if segment not in self.tracks:
-            raise SettingsError(f"no rows of segment {segment!r} were seen: give one that was")
+            names = [str(name) for name in self.tracks if name is not None]
+            there = f"give one of {', '.join(names)}" if names else "no rows had one"
+            raise SettingsError(f"segment {segment!r} is not followed: {there}")
         return Curve(tuple(self.tracks[segment].curve(level, segment)))
 
     def by_segment(self, *, level: float | None = None) -> dict[str, Performance]:
@@ -253,8 +285,7 @@ class PerformanceTracker:
         labelled with equal chances.
         """
         found = self.sequence.interval(level)
-        scale = 1.0 if self.estimator.kind == "classes" else self._cap
-        return Interval(*(scale * value for value in found))
+        return Interval(*(self.loss_unit * value for value in found))
 
     def state(self) -> bytes:
         """All that changes as rows and labels come, without the estimator."""
@@ -265,16 +296,19 @@ class PerformanceTracker:
         unpack_tracker(self, state)
 
 
-def _loss_limit(estimator: Estimator, tolerance: float) -> tuple[float, float]:
-    """The cap of errors, and the mean loss that is still no fall: an upper bound + tolerance."""
+def _loss_limit(estimator: Estimator, tolerance: float) -> tuple[float, float, float]:
+    """The cap of errors, the reference's mean loss, and that which is still no fall: an upper
+    bound + tolerance.
+    """
     reference = estimator.reference
     count = len(reference.outputs)
     if estimator.kind == "classes":
         right = row_losses("accuracy", reference.outputs, reference.observed)
         wrong = count - round(float(right.sum()))
-        return 1.0, min(1.0, share_interval(wrong, count, 0.9)[1] + tolerance)
+        limit = share_interval(wrong, count, 0.9)[1] + tolerance
+        return 1.0, wrong / count, min(1.0, limit)
     errors = reference.observed[:, 0]
     cap = float(np.quantile(errors, ERRORS_CAPPED)) or 1.0
     capped = np.minimum(errors / cap, 1.0)
     upper = float(capped.mean() + 1.645 * capped.std() / np.sqrt(count))
-    return cap, min(1.0, max(1e-9, upper * (1 + tolerance)))
+    return cap, float(capped.mean()), min(1.0, max(1e-9, upper * (1 + tolerance)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
@@ -14,10 +15,25 @@ from anharmonic.performance.estimator import Estimator, within
 from anharmonic.performance.metrics import metric_slopes, metric_value
 from anharmonic.performance.result import Performance
 
-__all__ = ["Window", "close_window", "label_noise", "shown_performance"]
+__all__ = ["Held", "Window", "close_window", "label_noise", "shown_performance"]
 
 TYPICAL = 30.0
 """Labels that the expected variance counts as, beside those seen."""
+
+
+class Held(NamedTuple):
+    """What a row's label is held against: its window, expected credits (columns,) and slopes.
+
+    The row's residuals, (metrics,), are Σ slope·(observed − expected), slopes (metrics, columns).
+    """
+
+    window: int
+    expected: Floats
+    slopes: Floats
+
+    def residuals(self, observed: Floats) -> Floats:
+        """How far the row's part of each metric is from what was expected, (metrics,)."""
+        return np.asarray(self.slopes @ (observed - self.expected))
 
 
 @dataclass
@@ -35,9 +51,9 @@ class Window:
     labelled
         Labels so far.
     weights, squared_weights
-        Sums of the labels' weights 1/π, and of their squares.
-    sums, squares : (metrics,)
-        Sums of weighted residuals (observed − expected, per row), and of weighted squares.
+        Σ w and Σ w² over its labels, with w = 1/π.
+    weighted_residuals, weighted_squares : (metrics,)
+        Σ w·e and Σ w·e² over its labels, with e = observed − expected of each row.
     """
 
     number: int
@@ -53,28 +69,30 @@ class Window:
     labelled: int = 0
     weights: float = 0.0
     squared_weights: float = 0.0
-    sums: Floats = field(default_factory=lambda: np.zeros(0))
-    squares: Floats = field(default_factory=lambda: np.zeros(0))
+    weighted_residuals: Floats = field(default_factory=lambda: np.zeros(0))
+    weighted_squares: Floats = field(default_factory=lambda: np.zeros(0))
 
     def add_label(self, residuals: Floats, weight: float) -> None:
         """One label: how far the row's observed part of each metric is from the expected one."""
         self.labelled += 1
         self.weights += weight
         self.squared_weights += weight**2
-        self.sums = self.sums + weight * residuals
-        self.squares = self.squares + weight * residuals**2
+        self.weighted_residuals = self.weighted_residuals + weight * residuals
+        self.weighted_squares = self.weighted_squares + weight * residuals**2
 
     @property
     def bias(self) -> Floats:
         """What its labels say of the estimates' bias, (metrics,)."""
-        return self.sums / self.weights if self.labelled else np.zeros(len(self.values))
+        return (
+            self.weighted_residuals / self.weights if self.labelled else np.zeros(len(self.values))
+        )
 
     @property
     def scatter(self) -> Floats:
         """The labels' squared deviations from their mean, added up, (metrics,)."""
         if self.labelled < 2:
             return np.zeros(len(self.values))
-        seen = np.maximum(self.squares / self.weights - self.bias**2, 0.0)
+        seen = np.maximum(self.weighted_squares / self.weights - self.bias**2, 0.0)
         return seen * self.labelled**2 / (self.labelled - 1)
 
     @property
@@ -89,12 +107,10 @@ def close_window(
     features: Floats | None,
     number: int,
     first: int,
+    last: int,
     start: str,
-) -> tuple[Window, Floats, Floats]:
-    """Estimate a full window: it, the expected credits, and slopes (metrics, rows, columns).
-
-    Slopes are per row: a label's residual is Σ slope·(observed − expected).
-    """
+) -> tuple[Window, list[Held]]:
+    """Estimate a window: it, and what a label of each row is held against."""
     outputs, features = estimator.checked(outputs, features)
     credits = estimator.expected(outputs, features)
     alike = estimator.rows_alike(outputs, features)
@@ -110,13 +126,14 @@ def close_window(
         own.append(turn**2 * noise)
         shift.append(turn**2 * max(0.0, variances[name] - noise))
         slopes.append(turn * len(outputs) * metric_slopes(name, outputs, credits))
-    count, last = len(values), first + len(outputs) - 1
+    count = len(values)
     window = Window(
         number, first, last, len(outputs), start, known, reason,
         np.array(values), np.array(own), np.array(shift),
-        sums=np.zeros(count), squares=np.zeros(count),
+        weighted_residuals=np.zeros(count), weighted_squares=np.zeros(count),
     )  # fmt: skip
-    return window, credits, np.stack(slopes)
+    by_row = np.ascontiguousarray(np.stack(slopes).transpose(1, 0, 2))
+    return window, [Held(number, *parts) for parts in zip(credits, by_row, strict=True)]
 
 
 def label_noise(windows: list[Window]) -> Floats:

@@ -9,6 +9,7 @@ import numpy as np
 
 from anharmonic._core.columns import titled
 from anharmonic._core.estimate import Estimate
+from anharmonic._core.frames import is_missing
 from anharmonic._core.protocols import Floats
 from anharmonic.measures.explain import REMAINDER, Contributions
 from anharmonic.plots.named import measured_region, others_text, output_text, row_names
@@ -179,7 +180,7 @@ def _cell(region: Region, row: int, name: str) -> str:
     if not region.is_table:
         return f"{float(region.source[row, region.names.index(name)]):.4g}"
     cell = region.source[name][row]
-    if cell is None or cell != cell:
+    if is_missing(cell):
         return "missing"
     return f"{cell:.4g}" if isinstance(cell, float) else str(cell)
 

@@ -9,10 +9,20 @@ import numpy as np
 from scipy import sparse
 
 from anharmonic._core import tables
+from anharmonic._core.frames import is_missing
 from anharmonic._core.protocols import Array, Floats
 from anharmonic.errors import PointsError
 
-__all__ = ["TEXT", "as_objects", "as_texts", "dense_numbers", "formed", "is_objects", "is_texts"]
+__all__ = [
+    "TEXT",
+    "as_objects",
+    "as_texts",
+    "as_they_came",
+    "dense_numbers",
+    "formed",
+    "is_objects",
+    "is_texts",
+]
 
 MOST_BYTES = 2 << 30
 """Numbers of a sparse matrix that are held at once."""
@@ -48,14 +58,44 @@ def as_objects(data: Array) -> Any:
     """An array of objects as a table, each column of the type that its cells have."""
     import pyarrow as pa
 
-    columns = {}
+    columns, several = {}, []
     for place in range(data.shape[1]):
-        cells = [None if cell is None or cell != cell else cell for cell in data[:, place].tolist()]
+        cells = [None if is_missing(cell) else cell for cell in data[:, place].tolist()]
         try:
-            columns[str(place)] = pa.array(cells)
+            column = pa.array(cells)
         except (pa.ArrowInvalid, pa.ArrowTypeError):
-            columns[str(place)] = pa.array([None if cell is None else str(cell) for cell in cells])
-    return tables.frame(pa.table(columns))
+            column = pa.array([None if cell is None else str(cell) for cell in cells])
+        columns[str(place)] = column
+        if column.null_count and pa.types.is_string(column.type):
+            several.append(place)
+    frame: Any = tables.frame(pa.table(columns))
+    if hasattr(frame, "assign"):
+        # A missing text stays what it is, None or NaN: a column of objects can hold both.
+        for place in several:
+            series = frame[str(place)]
+            frame[str(place)] = type(series)(data[:, place], dtype=object)
+    return frame
+
+
+def as_they_came(cells: Array, own: Array) -> Array:
+    """Objects (rows, columns) with each that is equal to the row's own cell as that came.
+
+    A table's types make 1 of True, 1.0 of 1 beside a gap, and NaN of None.
+    """
+    for row, column in np.ndindex(cells.shape):
+        cell, before = cells[row, column], own[row, column]
+        if _is_same(cell, before):
+            cells[row, column] = before
+    return cells
+
+
+def _is_same(cell: object, before: object) -> bool:
+    if is_missing(before):
+        return is_missing(cell)
+    try:
+        return bool(cell == before)
+    except ValueError:  # arrays, which are equal in parts
+        return False
 
 
 def dense_numbers(data: Any) -> Floats:

@@ -15,7 +15,7 @@ from scipy import sparse
 
 from anharmonic._core.arrays import to_numpy64
 from anharmonic._core.columns import is_id, is_index, repeated, shown
-from anharmonic._core.frames import Table, as_table
+from anharmonic._core.frames import Table, as_table, dense
 from anharmonic._core.hulls import draw_in_hull
 from anharmonic._core.protocols import Array
 from anharmonic._core.randomness import generator
@@ -193,14 +193,15 @@ def unmoved(data: object) -> Region:
     if isinstance(data, Region):
         region = data
     else:
-        data, form = _with_form(data)
+        given, (data, form) = data, _with_form(data)
         table = as_table(data)
         region = (
             _from_array("points", data)
             if table is None
             else Region("points", table, np.empty((len(table), 0)), (), tuple(table.columns))
         )
-        region = replace(region, form=form)
+        objects = cast(Array, given) if form == "objects" else None
+        region = replace(region, form=form, objects=objects)
     if not len(region):
         raise PointsError("there are no rows: give at least one")
     nothing = np.empty((len(region), 0)) if region.is_table else region.source[:, :0]
@@ -219,7 +220,7 @@ def _with_form(data: object) -> tuple[object, str]:
 
 
 def _region(kind: str, data: object, moving: Sequence[str | int] | None) -> Region:
-    data, form = _with_form(data)
+    given, (data, form) = data, _with_form(data)
     try:
         table = as_table(data)
     except DuplicateError:
@@ -228,7 +229,8 @@ def _region(kind: str, data: object, moving: Sequence[str | int] | None) -> Regi
         raise PointsError(f"several columns are called {shown(twice)}: rename them") from None
     region = _from_array(kind, data) if table is None else _from_table(kind, table)
     told: Kinds | None = {TEXT: "text"} if form == "texts" else None
-    region = replace(region, form=form, told=told)
+    objects = cast(Array, given) if form == "objects" else None
+    region = replace(region, form=form, objects=objects, told=told)
     if not len(region):
         raise PointsError("there are no points: give at least one row")
     if moving is not None:
@@ -267,7 +269,7 @@ def _from_table(kind: str, table: Table) -> Region:
             f"column names must be text, and {shown(nameless)} is none: rename with "
             "frame.columns = frame.columns.astype(str), or give frame.to_numpy()"
         )
-    numeric = [name for name in table.columns if table[name].dtype.is_numeric()]
+    numeric = [name for name in table.columns if dense(table[name]).dtype.is_numeric()]
     # A step along a number that merely names a row is a step to nowhere.
     names = tuple(name for name in numeric if not (is_index(name) or is_id(name)))
     still = tuple(name for name in table.columns if name not in names)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import narwhals.stable.v1 as nw
@@ -13,11 +14,11 @@ from numpy.typing import NDArray
 
 from anharmonic._core.arrays import to_numpy64
 from anharmonic._core.columns import is_id, named_rows, shown
-from anharmonic._core.frames import Table
+from anharmonic._core.frames import Table, dense
 from anharmonic._core.protocols import Array, Floats, Integers
 from anharmonic.errors import PointsError, listed
-from anharmonic.regions.forms import formed
-from anharmonic.regions.tables import Kinds, TableNeighbourhood
+from anharmonic.regions.forms import as_they_came, formed
+from anharmonic.regions.tables import Kinds, TableCells, TableNeighbourhood
 
 if TYPE_CHECKING:
     import pandas
@@ -44,15 +45,16 @@ class Region:
     volume
         Of the region, where it is known.
     settled
-        Whether somebody has said what moves, or the model has been asked; until then it is all
-        that may be a feature.
+        Whether `columns` is final: somebody said what moves, or the model was asked. Until then
+        it is all that may be a feature, and what is `still` may yet move.
     steps
         Cells along each axis of a whole grid.
     told, plain
-        What somebody said that columns are, and whether it is settled that all that moves is
-        numbers.
-    form
-        What the model takes where that is no table: "texts", "objects" or "sparse".
+        What somebody said that columns are, and whether it is final that all that moves is
+        numbers: then nothing is coded, and `neighbourhood` stays None.
+    form, objects
+        What the model takes where that is no table: "texts", "objects" or "sparse"; and the
+        objects themselves, whose types a table changes.
     neighbourhood
         How rows move that are not all numbers; `values` are coded then.
     addresses
@@ -72,6 +74,7 @@ class Region:
     told: Kinds | None = None
     plain: bool = False
     form: str = ""
+    objects: Array | None = None
     neighbourhood: TableNeighbourhood | None = None
     addresses: Integers | None = None
 
@@ -133,19 +136,31 @@ class Region:
             The point that each query belongs to, (queries,).
         """
         if self.is_table:
-            return formed(self.form, _restored_table(self, moved, rows))
-        if self.form == "sparse":
-            return formed(self.form, moved)
+            made = formed(self.form, _restored_table(self, moved, rows))
+            return made if self.objects is None else as_they_came(made, self.objects[rows])
         if self.still:
             moved = _restored_array(self, moved, rows)
+        if self.form:
+            return formed(self.form, moved)
         return moved.reshape((-1, *self.shape)) if len(self.shape) > 1 else moved
+
+    @cached_property
+    def cells(self) -> TableCells | None:
+        """How coded rows become rows of the table again, where they are coded."""
+        coding = None if self.neighbourhood is None else self.neighbourhood.coding
+        return None if coding is None else TableCells.of(coding, self.source)
 
     def rows(self, indices: Integers) -> Region:
         """The same region at some of its points."""
         chosen = indices.tolist()
-        kept = None if self.addresses is None else self.addresses[chosen]
+        addresses = None if self.addresses is None else self.addresses[chosen]
         return replace(
-            self, source=self.source[chosen], values=self.values[chosen], steps=(), addresses=kept
+            self,
+            source=self.source[chosen],
+            values=self.values[chosen],
+            steps=(),
+            addresses=addresses,
+            objects=None if self.objects is None else self.objects[chosen],
         )
 
     def addresses_of(self, rows: Integers) -> Integers:
@@ -165,7 +180,7 @@ class Region:
         """Columns of numbers."""
         if not self.is_table:
             return self.names
-        return tuple(name for name in self.names if self.source[name].dtype.is_numeric())
+        return tuple(name for name in self.names if dense(self.source[name]).dtype.is_numeric())
 
     def holding(self, still: Sequence[str]) -> Region:
         """The same region with some columns held still."""
@@ -236,8 +251,8 @@ def _restored_array(region: Region, moved: Array, rows: Integers) -> Array:
 
 def _restored_table(region: Region, moved: Array, rows: Integers) -> Array:
     table: Table = region.source
-    if region.neighbourhood is not None and region.neighbourhood.coding is not None:
-        return region.neighbourhood.coding.restore(table, moved, rows)
+    if region.cells is not None:
+        return region.cells.rows(moved, rows)
     columns = [
         nw.new_series(name, moved[:, index], backend=table.implementation)
         for index, name in enumerate(region.columns)

@@ -12,6 +12,7 @@ from anharmonic.measures.search.result import Search
 from anharmonic.measures.spectral.result import SpadeScores
 from anharmonic.measures.streaming import StoredScores
 from anharmonic.scores import Scores
+from anharmonic.sources.locations import is_folder
 
 __all__ = ["load"]
 
@@ -40,7 +41,7 @@ def load(path: str | os.PathLike[str]) -> Scores | SpadeScores | Search | Stored
     >>> repr(again) == repr(scores)
     True
     """
-    if Path(path).is_dir():
+    if is_folder(path):
         return StoredScores.load(path)
     if not Path(path).is_file():
         raise InputError(f"there is no file {path}: give one written by save or --out")

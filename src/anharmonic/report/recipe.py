@@ -117,11 +117,11 @@ def arguments(settings: Settings) -> dict[str, str]:
     if settings.kinds:
         # Units come from the reference, and so do kinds, but for what nobody could choose.
         texts["reference"] = "reference"
-        own = [
-            name
-            for name, kind in zip(settings.columns, settings.kinds, strict=True)
-            if kind == "own"
-        ]
+        told = settings.told_kinds()
+        own = [name for name, kind in told.items() if kind == "own"]
+        orders = {name: kind for name, kind in told.items() if isinstance(kind, list)}
+        if orders:
+            texts["kinds"] = repr(orders)
         if own:
             texts["kinds"] = f"…  # functions for {', '.join(own)}"
     elif settings.scale:

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anharmonic._core.files import csv_dialect
-from anharmonic.sources.retyping import BLOCK, ROW, SHOWN, SOME, Retyped
+from anharmonic.sources.csv_cells import Cells, OtherKind, kind_of_first, kind_of_texts
+from anharmonic.sources.formats import require_distinct
+from anharmonic.sources.retyping import BLOCK, ROW, SHOWN, Kinds, Retyped
 from anharmonic.sources.rows import Aside
 
 if TYPE_CHECKING:
@@ -17,18 +18,28 @@ if TYPE_CHECKING:
 
 __all__ = ["csv_blocks"]
 
-FEWEST = 10
-"""Cells from which on a single wrong one does not make a column of numbers a text."""
+HEAD, LINES = 1 << 16, 10
+"""Bytes at the beginning that types are taken from; more where they hold fewer lines."""
 
 
-def csv_blocks(
-    stream: Any, name: str, told: dict[str, Any], aside: list[Aside]
-) -> Iterator[pa.Table]:
-    """A .csv or .tsv file block by block, with the number of every row."""
+def csv_blocks(stream: Any, name: str, known: Kinds, aside: list[Aside]) -> Iterator[pa.Table]:
+    """A .csv or .tsv file block by block, with the number of every row.
+
+    Parameters
+    ----------
+    stream, name
+        The text, and what results call the file.
+    known
+        Types that an earlier look at the file found; the others are those of its first lines.
+    aside
+        Takes lines and cells that are unlike the rest.
+    """
     import pyarrow as pa
     from pyarrow import csv
 
-    head = stream.read(1 << 16)
+    head, whole = _head(stream)
+    if whole and len(head.strip().splitlines()) < 2:
+        return  # a header alone, or nothing at all
     separator, comma = csv_dialect(head)
     bad: set[int] = set()
 
@@ -40,24 +51,22 @@ def csv_blocks(
         aside.append(Aside(name, number, 1, f"{wrong}: {row.text[:SHOWN]}"))
         return "skip"
 
-    convert = csv.ConvertOptions(
-        decimal_point="," if comma else ".",
-        strings_can_be_null=True,
-        quoted_strings_can_be_null=False,
-        column_types=told,
-    )
     options = {
         "read_options": csv.ReadOptions(block_size=BLOCK, use_threads=False),
         "parse_options": csv.ParseOptions(delimiter=separator, invalid_row_handler=skip),
     }
-    joined = _joined(head, stream)
-    looked_at = csv.open_csv(
-        pa.BufferReader(_whole_lines(head)), convert_options=convert, **options
+    convert = csv.ConvertOptions(
+        decimal_point="," if comma else ".",
+        strings_can_be_null=True,
+        quoted_strings_can_be_null=False,
     )
-    first = looked_at.read_all()
-    types = {
-        name: told.get(name) or _kind_of(first[name].combine_chunks(), comma)
-        for name in first.column_names
+    lines = head if whole else head[: head.rfind(b"\n") + 1]
+    first = csv.open_csv(pa.BufferReader(lines), convert_options=convert, **options).read_all()
+    require_distinct(first.column_names)
+    cells = Cells(comma)
+    kinds = {
+        column: known.get(column) or kind_of_first(first[column].combine_chunks(), cells)
+        for column in first.column_names
     }
     # The head has been looked at: its bad lines come again.
     bad.clear()
@@ -65,57 +74,100 @@ def csv_blocks(
     as_text = csv.ConvertOptions(
         strings_can_be_null=True,
         quoted_strings_can_be_null=False,
-        column_types=dict.fromkeys(types, pa.string()),
+        column_types=dict.fromkeys(kinds, pa.string()),
     )
-    reader = csv.open_csv(joined, convert_options=as_text, **options)
     number = 0
-    for record in reader:
+    joined = _WholeLines(head, stream)
+    read = csv.open_csv(pa.PythonFile(joined, "r"), convert_options=as_text, **options)
+    for record in read:
         table = pa.Table.from_batches([record])
         # Lines that were skipped have numbers too.
         candidates = np.arange(number, number + len(table) + len(bad))
         numbers = np.setdiff1d(candidates, list(bad))[: len(table)]
         number = int(numbers[-1]) + 1 if len(table) else number
         bad -= set(range(number))
-        yield _typed(table, numbers, types, name, aside, comma)
+        yield _typed(table.add_column(0, ROW, pa.array(numbers)), kinds, name, aside, cells)
+    if joined.failed is not None:
+        raise joined.failed
 
 
-def _kind_of(cells: Any, comma: bool) -> Any:
-    """The type of a column: that of its first cells, though a few of these may be wrong."""
+def _typed(table: pa.Table, kinds: Kinds, name: str, aside: list[Aside], cells: Cells) -> pa.Table:
+    """Texts as what their columns are; rows with a cell that is none are set aside."""
     import pyarrow as pa
 
-    if not pa.types.is_string(cells.type) or len(cells) < FEWEST:
-        return cells.type
-    for kind in (pa.int64(), pa.float64()):
+    keep = np.ones(len(table), dtype=bool)
+    columns, others = {}, {}
+    for column in kinds:
+        texts = table[column].combine_chunks()
+        if kinds[column] == pa.null() and texts.null_count < len(texts):
+            # The column was empty so far, and what is empty is written as fractions.
+            found = kind_of_texts(texts, cells)
+            if found != pa.float64():
+                others[column] = found
+                continue
+            kinds[column] = found
         try:
-            _cast("", cells, kind, comma)
-        except Retyped:
+            columns[column], wrong = cells.read(texts, kinds[column])
+        except OtherKind as other:
+            others[column] = other.kind
             continue
-        return kind
-    return cells.type
+        for row in np.flatnonzero(wrong & keep).tolist():
+            cell = str(texts[row].as_py())[:SHOWN]
+            reason = f"column {column} holds {cell!r}, which is no {kinds[column]}"
+            aside.append(Aside(name, table[ROW][row].as_py(), 1, reason))
+        keep &= ~wrong
+    if others:
+        raise Retyped(others)
+    made = pa.table({ROW: table[ROW], **columns})
+    return made if keep.all() else made.filter(pa.array(keep))
 
 
-def _joined(head: bytes, stream: Any) -> Any:
-    """The stream as if its head had not been read."""
-    import pyarrow as pa
+def _head(stream: Any) -> tuple[bytes, bool]:
+    """A file's first lines, and whether they are all of it."""
+    wanted, head = HEAD, b""
+    while wanted:
+        more = bytes(stream.read(wanted))
+        head, whole = head + more, len(more) < wanted
+        enough = head.count(b"\n") > LINES or len(head) >= BLOCK
+        wanted = 0 if whole or enough else len(head)
+    return head, whole
 
-    return pa.PythonFile(_Joined(head, stream), "r")
 
+class _WholeLines:
+    """A file whose first bytes were read already, line by line up to where it can be read.
 
-class _Joined:
-    """A file whose first bytes were read already."""
+    Arrow reads ahead, and what it had not handed out yet when an error came would be lost: more or
+    less of it, as threads happen to run. So errors wait until all lines before them are out.
+    """
 
     closed = False
 
     def __init__(self, head: bytes, rest: Any) -> None:
-        self.head, self.rest = head, rest
+        self.begun, self.ready, self.rest = head, bytearray(), rest
+        self.failed: Exception | None = None
+        self.ended = False
 
     def read(self, size: int = -1) -> bytes:
-        """The next bytes."""
-        if self.head:
-            wanted = len(self.head) if size < 0 else size
-            taken, self.head = self.head[:wanted], self.head[wanted:]
-            return taken if size >= 0 else taken + self.rest.read()
-        return bytes(self.rest.read(size) if size >= 0 else self.rest.read())
+        """The next bytes, whole lines but for the last of the file."""
+        while not self.ended and (size < 0 or len(self.ready) < size):
+            self._read_on()
+        wanted = len(self.ready) if size < 0 else size
+        taken = bytes(self.ready[:wanted])
+        del self.ready[:wanted]
+        return taken
+
+    def _read_on(self) -> None:
+        try:
+            piece = bytes(self.rest.read(HEAD))
+        except (OSError, ValueError) as problem:
+            # A line that is cut off might be taken for a shorter number.
+            self.failed, self.ended, piece, end = problem, True, b"", self.begun.rfind(b"\n") + 1
+        else:
+            self.begun += piece
+            self.ended = not piece
+            end = len(self.begun) if self.ended else self.begun.rfind(b"\n") + 1
+        self.ready += self.begun[:end]
+        self.begun = self.begun[end:]
 
     def readable(self) -> bool:
         """As of any file that is read."""
@@ -123,76 +175,3 @@ class _Joined:
 
     def close(self) -> None:
         """Leave it to whoever opened it."""
-
-
-def _whole_lines(head: bytes) -> bytes:
-    """A file's first bytes without a line that is cut off."""
-    end = head.rfind(b"\n")
-    return head if end < 0 or len(head) < 1 << 16 else head[: end + 1]
-
-
-def _typed(
-    table: pa.Table,
-    numbers: NDArray[np.int64],
-    types: dict[str, Any],
-    name: str,
-    aside: list[Aside],
-    comma: bool = False,
-) -> pa.Table:
-    """Texts as what their columns are; rows with a cell that is none are set aside."""
-    import pyarrow as pa
-
-    keep = np.ones(len(table), dtype=bool)
-    columns = {}
-    for column, kind in types.items():
-        columns[column], wrong = _cast(column, table[column].combine_chunks(), kind, comma)
-        for row in np.flatnonzero(wrong & keep).tolist():
-            cell = str(table[column][row].as_py())[:SHOWN]
-            reason = f"column {column} holds {cell!r}, which is no {kind}"
-            aside.append(Aside(name, int(numbers[row]), 1, reason))
-        keep &= ~wrong
-    made = pa.table({ROW: numbers, **columns})
-    return made if keep.all() else made.filter(pa.array(keep))
-
-
-def _cast(column: str, texts: Any, kind: Any, comma: bool) -> tuple[Any, NDArray[np.bool_]]:
-    """A column of texts as its type, null where a text is none, and which those are."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    right = np.zeros(len(texts), dtype=bool)
-    if comma and pa.types.is_floating(kind):
-        texts = pc.replace_substring(texts, ",", ".")
-    if kind == pa.null():
-        if texts.null_count == len(texts):
-            return texts.cast(pa.float64()), right
-        raise Retyped(column, pa.string())
-    try:
-        return texts.cast(kind), right
-    except pa.ArrowInvalid:
-        pass
-    if pa.types.is_integer(kind):
-        try:
-            texts.cast(pa.float64())
-        except pa.ArrowInvalid:
-            pass
-        else:
-            raise Retyped(column, pa.float64())
-    encoded = texts.dictionary_encode()
-    levels = [_cast_one(level, kind) for level in encoded.dictionary.to_pylist()]
-    wrong_level = np.array([value is None for value in levels] + [False])
-    # A null cell has no level, and is a missing cell, not a wrong one.
-    indices = encoded.indices.fill_null(len(levels)).to_numpy(zero_copy_only=False)
-    wrong = wrong_level[indices]
-    if wrong.mean() > SOME and wrong.sum() > 1:
-        raise Retyped(column, pa.string())
-    return pa.array([*levels, None], type=kind).take(pa.array(indices)), wrong
-
-
-def _cast_one(text: str, kind: Any) -> object:
-    import pyarrow as pa
-
-    try:
-        return pa.scalar(text).cast(kind).as_py()
-    except pa.ArrowInvalid:
-        return None

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from hashlib import blake2b
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,9 +15,10 @@ import numpy as np
 from anharmonic._core.protocols import Integers
 from anharmonic._core.randomness import generator
 from anharmonic._core.streams import Stream
-from anharmonic.errors import InputError, first_line
-from anharmonic.sources.formats import read_rows
+from anharmonic.errors import AnharmonicError, InputError, first_line
+from anharmonic.sources.formats import RowReader, check_readable
 from anharmonic.sources.identity import file_addresses, key_addresses
+from anharmonic.sources.patience import read_patiently
 from anharmonic.sources.retyping import ROW
 from anharmonic.sources.rows import Aside, Rows, Shard
 
@@ -26,15 +29,21 @@ __all__ = ["DataFile", "Dataset"]
 
 MOST_GROUPS = 100
 """Runs of rows that a sample for scale and radius is taken from at most."""
+TAKEN = 1 << 14
+"""Rows that such a sample is looked for among at once."""
 
 
 class DataFile(NamedTuple):
-    """A file: its place among the sorted names, path, name, and runs of rows read together."""
+    """A file: its place among the sorted names, path, name, and runs of rows read together.
+
+    `parts` are what its folders say, as in day=1/rows.parquet, of columns it does not hold.
+    """
 
     place: int
     path: str
     name: str
     groups: tuple[int, ...]
+    parts: tuple[tuple[str, object], ...] = ()
 
     @property
     def rows(self) -> int:
@@ -51,16 +60,18 @@ class Dataset:
         Where they are, and which.
     columns, schema
         What is measured, and as what.
-    key
-        The column of keys, if there is one.
+    key, key_type
+        The column of keys, if there is one, and as what.
     broken
         What cannot be read, with reasons.
+    stamps
+        Sizes and times of all files, readable or not.
     staged
         Whether the files are text files that were written as Parquet.
     chosen
         Places of the rows that count, over all files, sorted; all where there are none.
-    held
-        What the files need to stay, such as a temporary folder.
+    held, readers
+        What the files need to stay, such as a temporary folder; and what is open in each thread.
     """
 
     filesystem: Any
@@ -68,17 +79,24 @@ class Dataset:
     columns: tuple[str, ...]
     schema: Any
     key: str | None = None
+    key_type: Any = None
     broken: tuple[Aside, ...] = ()
+    stamps: tuple[str, ...] = ()
     staged: bool = False
     chosen: Integers | None = None
     held: list[Any] = field(default_factory=list, repr=False, compare=False)
+    readers: threading.local = field(default_factory=threading.local, repr=False, compare=False)
 
     def __len__(self) -> int:
         return self.total if self.chosen is None else len(self.chosen)
 
     def __getstate__(self) -> dict[str, Any]:
-        # What keeps a temporary folder alive stays with whoever made it.
-        return {**vars(self), "held": []}
+        # What keeps a temporary folder alive stays with whoever made it, and open files too.
+        kept = {name: vars(self)[name] for name in self.__dataclass_fields__}
+        return {**kept, "held": [], "readers": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update({**state, "readers": threading.local()})
 
     def keep_alive(self, thing: Any) -> None:
         """Hold on to what the files need, such as a temporary folder."""
@@ -91,9 +109,10 @@ class Dataset:
 
     @property
     def fingerprint(self) -> str:
-        """A short text that is the same for the same files: names, rows, columns, key."""
+        """A short text that is the same for the same files: names, sizes, times, columns, key."""
         facts = repr((
             [(file.place, file.name, file.rows) for file in self.files],
+            self.stamps,
             self.columns,
             [str(kind) for kind in self.schema.types],
             self.key,
@@ -130,17 +149,26 @@ class Dataset:
 
     def read(self, shard: Shard, batch: int) -> Iterator[Rows]:
         """A shard's rows in batches that begin at multiples of `batch` in the file."""
-        file, first = self._file(shard.file)
-        kept: list[pa.Table] = []
-        at = shard.start
-        for table in self._tables(file, shard.start, shard.stop, batch):
-            kept.append(table)
-            # Runs of rows in the file need not end where batches do.
-            while (waiting := sum(map(len, kept))) >= (size := batch - at % batch):
-                yield self._rows(file, _joined(kept, size), at, first)
-                at, waiting = at + size, waiting - size
-        if any(map(len, kept)):
-            yield self._rows(file, _joined(kept, sum(map(len, kept))), at, first)
+        for run in self.batches(shard, batch):
+            yield self.rows(run, batch)
+
+    def batches(self, shard: Shard, batch: int) -> Iterator[Shard]:
+        """A shard as runs that begin at multiples of `batch` in the file."""
+        ends = [*range((shard.start // batch + 1) * batch, shard.stop, batch), shard.stop]
+        for start, stop in pairwise([shard.start, *ends]):
+            yield Shard(shard.file, start, stop)
+
+    def rows(self, run: Shard, batch: int) -> Rows:
+        """The rows of a run that count; `batch` is how many are asked for at a time, usually."""
+        file, _ = self._file(run.file)
+        read = self._identified(file, self._table(file, run.start, run.stop, batch), run)
+        if self.chosen is None:
+            return read
+        return read.take(self._counting(run) - run.start)
+
+    def check_readable(self, place: int) -> None:
+        """Read a file's bytes: OSError where nobody can have them."""
+        check_readable(self.filesystem, self._file(place)[0].path)
 
     def sample(self, count: int, seed: int) -> Rows:
         """Rows at random, for scale and radius; all in their order where there are no more.
@@ -163,9 +191,13 @@ class Dataset:
             wanted = places[(places >= first) & (places < first + len(numbers))] - first
             first += len(numbers)
             if len(wanted):
+                take = partial(self._take, run, numbers[wanted])
+                check = partial(self.check_readable, run.file)
                 try:
-                    parts.append(self._take(run, numbers[wanted]))
-                except (OSError, ValueError) as problem:  # damage: whoever measures it says so
+                    parts.append(read_patiently(take, check, self.name_of(run.file)))
+                except AnharmonicError:
+                    raise
+                except Exception as problem:  # damage: whoever measures it says so
                     damage = first_line(problem)
         if not parts:
             raise InputError(f"the source has no rows that can be read{damage and ': ' + damage}")
@@ -179,14 +211,19 @@ class Dataset:
             runs += [Shard(file.place, *ends) for ends in pairwise(ends) if ends[1] > ends[0]]
         return runs
 
+    @cached_property
+    def _by_place(self) -> dict[int, tuple[DataFile, int]]:
+        """Files by their places among the sorted names, and how many rows others before have."""
+        firsts = np.cumsum([0, *(file.rows for file in self.files)]).tolist()
+        return {
+            file.place: (file, first) for file, first in zip(self.files, firsts[:-1], strict=True)
+        }
+
     def _file(self, place: int) -> tuple[DataFile, int]:
         """A file by its place among the sorted names, and how many rows others before it have."""
-        first = 0
-        for file in self.files:
-            if file.place == place:
-                return file, first
-            first += file.rows
-        raise InputError(f"the source has no file number {place}")
+        if place not in self._by_place:
+            raise InputError(f"the source has no file number {place}")
+        return self._by_place[place]
 
     def _counting(self, run: Shard) -> Integers:
         """The rows of a run that count, by their place in the file."""
@@ -194,39 +231,63 @@ class Dataset:
         return self._chosen_in(first + run.start, first + run.stop) - first
 
     def _take(self, run: Shard, wanted: Integers) -> Rows:
-        file, _ = self._file(run.file)
-        size = run.stop - run.start
-        whole = _joined(list(self._tables(file, run.start, run.stop, size)), size)
-        return self._identified(file, whole, np.arange(run.start, run.stop)).take(
-            wanted - run.start
-        )
+        """Some rows of a run; only a few thousand of it are in memory at a time."""
+        found = []
+        for piece in self.batches(run, TAKEN):
+            inside = wanted[(wanted >= piece.start) & (wanted < piece.stop)]
+            if len(inside):
+                file, _ = self._file(run.file)
+                table = self._table(file, piece.start, piece.stop, TAKEN)
+                found.append(self._identified(file, table, piece).take(inside - piece.start))
+        return _concatenated(found)
 
-    def _tables(self, file: DataFile, start: int, stop: int, batch: int) -> Iterator[pa.Table]:
+    def _table(self, file: DataFile, start: int, stop: int, batch: int) -> pa.Table:
         """A run of rows with all that is needed of it, in the dataset's own types."""
-        for table in read_rows(
-            self.filesystem, file.path, file.groups, start, stop, self._read_columns, batch
-        ):
-            for place, name in enumerate(table.column_names):
-                wanted = self.schema.field(name).type if name in self.columns else None
-                if wanted is not None and table[name].type != wanted:
-                    table = table.set_column(place, name, table[name].cast(wanted))
-            yield table
+        import pyarrow as pa
 
-    @property
-    def _read_columns(self) -> Sequence[str]:
-        keys = () if self.key is None else (self.key,)
-        rows = (ROW,) if self.staged else ()
-        return list(dict.fromkeys((*self.columns, *keys, *rows)))
+        reader = self._reader(file, batch)
+        try:
+            read = pa.concat_tables(reader.rows(start, stop)).combine_chunks()
+        except BaseException:
+            self._let_go()
+            raise
+        parts = dict(file.parts)
+        columns = {
+            name: pa.repeat(pa.scalar(parts[name], kind), len(read))
+            if name in parts
+            else _as(read[name], kind)
+            for name, kind in self._needed.items()
+        }
+        return pa.table(columns)
 
-    def _rows(self, file: DataFile, table: pa.Table, start: int, first: int) -> Rows:
-        """Rows of a batch that count."""
-        places = np.arange(start, start + len(table))
-        rows = self._identified(file, table, places)
-        if self.chosen is None:
-            return rows
-        return rows.take(self._chosen_in(first + start, first + start + len(table)) - first - start)
+    def _reader(self, file: DataFile, batch: int) -> RowReader:
+        """The file, open where this thread left it."""
+        held = vars(self.readers)
+        if held.get("of") != (file.place, batch):
+            self._let_go()
+            parts = dict(file.parts)
+            columns = [name for name in self._needed if name not in parts]
+            held["reader"] = RowReader(self.filesystem, file.path, file.groups, columns, batch)
+            held["of"] = (file.place, batch)
+        reader: RowReader = held["reader"]
+        return reader
 
-    def _identified(self, file: DataFile, table: pa.Table, places: Integers) -> Rows:
+    def _let_go(self) -> None:
+        """Close what this thread has open."""
+        held = vars(self.readers)
+        if "reader" in held:
+            held.pop("reader").close()
+        held.clear()
+
+    @cached_property
+    def _needed(self) -> dict[str, Any]:
+        """What is read of every row, and as what: None where it is as the file has it."""
+        columns = dict(zip(self.columns, self.schema.types, strict=True))
+        keys = {} if self.key is None else {self.key: self.key_type}
+        return {**({ROW: None} if self.staged else {}), **keys, **columns}
+
+    def _identified(self, file: DataFile, table: pa.Table, run: Shard) -> Rows:
+        places = np.arange(run.start, run.stop)
         numbers = np.asarray(table[ROW].to_numpy()) if self.staged else places
         keys = None if self.key is None else table[self.key].combine_chunks()
         addresses = file_addresses(file.place, numbers) if keys is None else key_addresses(keys)
@@ -240,18 +301,8 @@ class Dataset:
         return np.asarray(self.chosen[low:high])
 
 
-def _joined(kept: list[pa.Table], rows: int) -> pa.Table:
-    """The first rows of several tables, taken from them."""
-    import pyarrow as pa
-
-    taken = []
-    while rows > 0:
-        table = kept.pop(0)
-        taken.append(table.slice(0, rows))
-        if len(table) > rows:
-            kept.insert(0, table.slice(rows))
-        rows -= min(rows, len(table))
-    return pa.concat_tables(taken).combine_chunks()
+def _as(column: Any, kind: Any) -> Any:
+    return column if kind is None or column.type == kind else column.cast(kind)
 
 
 def _concatenated(parts: list[Rows]) -> Rows:

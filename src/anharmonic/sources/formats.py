@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from anharmonic._core.columns import repeated, shown
 from anharmonic.errors import InputError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["ARROW", "ENDINGS", "PARQUET", "TEXT", "Outline", "ending_of", "outline", "read_rows"]
+__all__ = [
+    "ARROW",
+    "ENDINGS",
+    "PARQUET",
+    "PIECE",
+    "TEXT",
+    "Outline",
+    "RowReader",
+    "check_readable",
+    "ending_of",
+    "outline",
+    "pieces_of",
+    "require_distinct",
+]
 
 PARQUET = (".parquet", ".pq")
 ARROW = (".feather", ".arrow", ".ipc")
@@ -18,6 +34,8 @@ COMPRESSED = (".gz", ".bz2", ".zst")
 PLAIN_TEXT = (".csv", ".tsv", ".jsonl", ".ndjson")
 TEXT = (*PLAIN_TEXT, *(text + how for text in PLAIN_TEXT for how in COMPRESSED))
 ENDINGS = (*PARQUET, *ARROW, *TEXT)
+TAIL, BUFFER, PIECE = 1 << 16, 1 << 16, 1 << 22
+"""Bytes of a file's end, of each column that are read at once, and of a file whatever they mean."""
 
 
 class Outline(NamedTuple):
@@ -48,49 +66,123 @@ def outline(filesystem: Any, path: str) -> Outline:
         if ending_of(path) in PARQUET:
             file = pq.ParquetFile(stream)
             groups = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
-            return Outline(file.schema_arrow, tuple(groups))
-        reader = _arrow_reader(stream, path)
-        sizes = [reader.get_batch(i).num_rows for i in range(reader.num_record_batches)]
-        return Outline(reader.schema, tuple(sizes))
+            found = Outline(file.schema_arrow, tuple(groups))
+        else:
+            reader = _arrow_reader(stream, path)
+            sizes = [reader.get_batch(i).num_rows for i in range(reader.num_record_batches)]
+            found = Outline(reader.schema, tuple(sizes))
+    require_distinct(found.schema.names)
+    return found
 
 
-def read_rows(
-    filesystem: Any,
-    path: str,
-    groups: Sequence[int],
-    start: int,
-    stop: int,
-    columns: Sequence[str],
-    batch: int,
-) -> Iterator[pa.Table]:
-    """Rows start…stop of a file in tables of at most `batch` rows.
+def require_distinct(names: Sequence[str]) -> None:
+    """Refuse columns that nobody can tell apart."""
+    if twice := repeated(names):
+        raise InputError(f"several columns are called {shown(twice)!r}: rename them")
 
-    Only the runs of rows that are needed are read, one after the other.
+
+class RowReader:
+    """Rows of one file in tables, from any row on.
+
+    Parquet can be decoded from the beginning of a run of rows only. So whoever reads on where they
+    stopped, or further down, goes on with what is decoded already.
+
+    Parameters
+    ----------
+    filesystem, path
+        Where the file is.
+    groups
+        The runs of rows that are read together.
+    columns
+        Which are read.
+    batch
+        The most rows of a table.
     """
-    import pyarrow as pa
+
+    def __init__(
+        self,
+        filesystem: Any,
+        path: str,
+        groups: Sequence[int],
+        columns: Sequence[str],
+        batch: int,
+    ) -> None:
+        self.ends = [0, *accumulate(groups)]
+        self.columns, self.batch = list(columns), batch
+        self.stream = filesystem.open_input_file(path)
+        self.parquet = ending_of(path) in PARQUET
+        local = filesystem.type_name == "local"
+        self.file = (
+            _parquet_file(self.stream, local) if self.parquet else _arrow_reader(self.stream, path)
+        )
+        self.group = self.at = -1
+        self.records: Iterator[pa.RecordBatch] = iter(())
+        self.left: pa.RecordBatch | None = None
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self.stream.close()
+
+    def rows(self, start: int, stop: int) -> Iterator[pa.Table]:
+        """Rows start…stop in tables of at most `batch` rows."""
+        import pyarrow as pa
+
+        while start < stop:
+            record = self._record_with(start)
+            skipped = start - self.at
+            taken = record.slice(skipped, min(self.batch, stop - start))
+            rest = record.slice(skipped + len(taken))
+            start += len(taken)
+            self.at, self.left = start, rest if len(rest) else None
+            yield pa.Table.from_batches([taken])
+
+    def _record_with(self, row: int) -> pa.RecordBatch:
+        """What holds a row, beginning at row `at`; what comes before it in its run is skipped."""
+        group = bisect_right(self.ends, row) - 1
+        if group != self.group or row < self.at:
+            self.group, self.at, self.left = group, self.ends[group], None
+            self.records = iter(self._records_of(group))
+        while True:
+            record = next(self.records, None) if self.left is None else self.left
+            if record is None:
+                raise OSError("the file holds fewer rows than it says")
+            if row < self.at + len(record):
+                return record
+            self.at, self.left = self.at + len(record), None
+
+    def _records_of(self, group: int) -> Iterator[pa.RecordBatch]:
+        if self.parquet:
+            batches = self.file.iter_batches(self.batch, row_groups=[group], columns=self.columns)
+            return iter(batches)
+        return iter([self.file.get_batch(group).select(self.columns)])
+
+
+def pieces_of(filesystem: Any, path: str, *, tail: bool = False) -> Iterator[bytes]:
+    """A file's bytes, whatever they mean: OSError where nobody can have them now.
+
+    Its `tail` is where Parquet and Arrow say what they hold.
+    """
+    with filesystem.open_input_file(path) as stream:
+        if tail:
+            stream.seek(max(0, stream.size() - TAIL))
+        while piece := bytes(stream.read(PIECE)):
+            yield piece
+
+
+def check_readable(filesystem: Any, path: str, *, tail: bool = False) -> None:
+    """Read a file's bytes and make nothing of them: OSError where nobody can have them now."""
+    for _ in pieces_of(filesystem, path, tail=tail):
+        pass
+
+
+def _parquet_file(stream: Any, local: bool) -> Any:
     import pyarrow.parquet as pq
 
-    with filesystem.open_input_file(path) as stream:
-        parquet = ending_of(path) in PARQUET
-        file = pq.ParquetFile(stream, pre_buffer=True) if parquet else _arrow_reader(stream, path)
-        first = 0
-        for number, size in enumerate(groups):
-            begin, end = max(start - first, 0), min(stop - first, size)
-            if begin < end:
-                batches = (
-                    file.iter_batches(batch, row_groups=[number], columns=list(columns))
-                    if parquet
-                    else [file.get_batch(number).select(list(columns))]
-                )
-                passed = 0
-                for record in batches:
-                    low, high = max(begin - passed, 0), min(end - passed, record.num_rows)
-                    for at in range(low, high, batch):
-                        yield pa.Table.from_batches([record.slice(at, min(batch, high - at))])
-                    passed += record.num_rows
-                    if passed >= end:
-                        break
-            first += size
+    if local:
+        # Piece by piece as it is decoded: a run of rows need not fit in memory.
+        return pq.ParquetFile(stream, pre_buffer=False, buffer_size=BUFFER)
+    # A store answers slowly: all columns of a run are asked for at once.
+    return pq.ParquetFile(stream, pre_buffer=True)
 
 
 def _arrow_reader(stream: Any, path: str) -> Any:

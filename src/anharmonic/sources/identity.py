@@ -14,7 +14,7 @@ import numpy as np
 from anharmonic._core.protocols import Integers
 from anharmonic.errors import SettingsError
 
-__all__ = ["KEY_BITS", "MOST_ROWS", "file_addresses", "key_addresses"]
+__all__ = ["KEY_BITS", "MOST_ROWS", "file_addresses", "key_addresses", "plain_key"]
 
 ROW_BITS, KEY_BITS, INTEGER_BITS = 40, 45, 62
 MOST_ROWS = 1 << ROW_BITS
@@ -31,14 +31,15 @@ def file_addresses(place: int, rows: Integers) -> Integers:
 
 
 def key_addresses(keys: Any) -> Integers:
-    """Numbers of rows by their keys, an arrow array: whole numbers as they are, texts hashed.
+    """Numbers of rows by their keys, an arrow array: whole numbers as they are, others hashed.
 
-    A missing key has the number of an empty one: whoever measures sets such rows aside. Two texts
-    of a million share a number with a chance of 1 in 70, and then their directions.
+    A row's number depends on its own key alone, not on those beside it. A missing key has the
+    number of an empty one: whoever measures sets such rows aside. Two texts of a million share a
+    number with a chance of 1 in 70, and then their directions.
 
     >>> import pyarrow as pa
-    >>> key_addresses(pa.array([5, 3])).tolist()
-    [5, 3]
+    >>> key_addresses(pa.array([5, 3])).tolist(), key_addresses(pa.array([5, -1])).tolist()[0]
+    ([5, 3], 5)
     >>> a, b, again = key_addresses(pa.array(["a", "b", "a"])).tolist()
     >>> a == again != b
     True
@@ -46,21 +47,77 @@ def key_addresses(keys: Any) -> Integers:
     import pyarrow as pa
 
     kind = keys.type
-    if keys.null_count and not pa.types.is_dictionary(kind):
-        keys = keys.fill_null(0 if pa.types.is_integer(kind) else "")
-    if pa.types.is_integer(kind):
-        numbers = keys.to_numpy(zero_copy_only=False)
-        if not len(numbers) or (numbers.min() >= 0 and numbers.max() < 1 << INTEGER_BITS):
-            return np.asarray(numbers, dtype=np.int64)
-    elif pa.types.is_floating(kind):
-        raise SettingsError("a key is a whole number or a text, and this one is a fraction")
-    encoded = keys.dictionary_encode() if not pa.types.is_dictionary(kind) else keys
-    if isinstance(encoded, pa.ChunkedArray):
-        encoded = encoded.combine_chunks()
-    levels = np.array([_hash(level) for level in encoded.dictionary.to_pylist()], dtype=np.int64)
-    return np.asarray(levels[encoded.indices.to_numpy(zero_copy_only=False)])
+    if pa.types.is_dictionary(kind):
+        return key_addresses(keys.dictionary_decode())
+    if pa.types.is_floating(kind):
+        # pandas makes fractions of whole numbers where one is missing.
+        keys = _whole(keys)
+    if pa.types.is_integer(keys.type):
+        return _of_numbers(keys)
+    return _hashed(_texts(keys))
+
+
+def plain_key(key: object) -> int | str | None:
+    r"""A key as JSON holds it.
+
+    >>> plain_key(7), plain_key("a"), plain_key(b"a"), plain_key(b"\xff")
+    (7, 'a', 'a', 'ff')
+    """
+    if isinstance(key, bytes):
+        try:
+            return key.decode()
+        except UnicodeDecodeError:
+            return key.hex()
+    if key is None or (isinstance(key, int) and not isinstance(key, bool)):
+        return key
+    return str(key)
+
+
+def _of_numbers(keys: Any) -> Integers:
+    """Whole numbers as they are; those that are negative or too large to be so, hashed."""
+    import pyarrow as pa
+
+    known = keys.fill_null(0).to_numpy(zero_copy_only=False)
+    usual = (known >= 0) & (known < 1 << INTEGER_BITS)
+    numbers = np.zeros(len(known), dtype=np.int64)
+    numbers[usual] = known[usual].astype(np.int64)
+    if not usual.all():
+        numbers[~usual] = _hashed(keys.filter(pa.array(~usual)))
+    return numbers
+
+
+def _whole(keys: Any) -> Any:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    try:
+        return pc.if_else(pc.is_nan(keys), None, keys).cast(pa.int64())
+    except pa.ArrowInvalid as problem:
+        raise SettingsError(
+            "a key is a whole number or a text, and this one is a fraction: give another column"
+        ) from problem
+
+
+def _texts(keys: Any) -> Any:
+    """Keys that are no numbers as texts that mean the same on any machine; bytes as they are."""
+    import pyarrow as pa
+
+    kind = keys.type
+    bare = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary)
+    if any(test(kind) for test in bare):
+        return keys
+    return keys.cast(pa.string()) if pa.types.is_temporal(kind) else keys
+
+
+def _hashed(keys: Any) -> Integers:
+    encoded = keys.dictionary_encode()
+    levels = [_hash("" if level is None else level) for level in encoded.dictionary.to_pylist()]
+    # A missing key has no level: it is numbered as an empty text is.
+    missing = len(levels)
+    known = encoded.indices.fill_null(missing).to_numpy(zero_copy_only=False)
+    return np.asarray(np.array([*levels, _hash("")], dtype=np.int64)[known])
 
 
 def _hash(key: object) -> int:
-    digest = blake2b(str(key).encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    return int.from_bytes(digest, "big") >> (64 - KEY_BITS)
+    text = key if isinstance(key, bytes) else str(key).encode("utf-8", "surrogatepass")
+    return int.from_bytes(blake2b(text, digest_size=8).digest(), "big") >> (64 - KEY_BITS)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["BLOCK", "ROW", "SHOWN", "SOME", "Retyped"]
+__all__ = ["BLOCK", "ROW", "SHOWN", "SOME", "Kinds", "Retyped"]
 
 ROW = "__row"
 """The column of a staged file that holds the numbers its rows had."""
@@ -15,10 +16,13 @@ SOME = 0.01
 SHOWN = 80
 """Characters of a line or a cell that are shown."""
 
+Kinds = dict[str, Any]
+"""Arrow's types of columns, by their names."""
+
 
 class Retyped(Exception):
-    """A column has another type than its first block said: read the file again with this one."""
+    """Columns have other types than earlier blocks said: read the file again with these."""
 
-    def __init__(self, column: str, kind: Any) -> None:
-        super().__init__(column)
-        self.column, self.kind = column, kind
+    def __init__(self, kinds: Mapping[str, Any]) -> None:
+        super().__init__(", ".join(kinds))
+        self.kinds = dict(kinds)

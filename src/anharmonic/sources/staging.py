@@ -1,13 +1,14 @@
 """Text files and standard input as Parquet: they cannot be read from the middle, Parquet can.
 
 A file is read once from beginning to end in blocks. Lines that are no rows are set aside with
-their numbers, so that all other rows keep theirs. Types are those of the first block; a column of
-whole numbers that meets a fraction becomes one of fractions, one that meets many words a text.
+their numbers, so that all other rows keep theirs. Types are those of the first lines; a column of
+whole numbers that meets a fraction becomes one of fractions, one that meets many words a text, and
+one that was empty what it holds later. Then the file is read again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
@@ -15,7 +16,8 @@ from anharmonic.errors import InputError, first_line
 from anharmonic.sources.csv_text import csv_blocks
 from anharmonic.sources.formats import COMPRESSED, Outline, outline
 from anharmonic.sources.json_text import json_blocks
-from anharmonic.sources.retyping import ROW, Retyped
+from anharmonic.sources.patience import Interrupted
+from anharmonic.sources.retyping import ROW, Kinds, Retyped
 from anharmonic.sources.rows import Aside
 
 if TYPE_CHECKING:
@@ -25,6 +27,9 @@ __all__ = ["Staged", "stage"]
 
 GROUP = 1 << 16
 """Rows that are read together later on."""
+JSON = (".jsonl", ".ndjson")
+NOTHING = Outline(None, ())
+"""Of a file without rows, which need not have columns either."""
 
 
 class Staged(NamedTuple):
@@ -34,7 +39,14 @@ class Staged(NamedTuple):
     aside: list[Aside]
 
 
-def stage(source: IO[bytes], ending: str, name: str, filesystem: Any, target: str) -> Staged:
+def stage(
+    source: IO[bytes],
+    ending: str,
+    name: str,
+    filesystem: Any,
+    target: str,
+    check: Callable[[], None],
+) -> Staged:
     """Write a text file as Parquet.
 
     Parameters
@@ -45,20 +57,21 @@ def stage(source: IO[bytes], ending: str, name: str, filesystem: Any, target: st
         What the file holds, and what results call it.
     filesystem, target
         Where to write.
+    check
+        Raises OSError where the file's bytes cannot be had now: then nothing of it is damaged.
     """
-    told: dict[str, Any] = {}
+    read = json_blocks if ending.startswith(JSON) else csv_blocks
+    known: Kinds = {}
     while True:
         source.seek(0)
         aside: list[Aside] = []
         try:
             with _plain(source, ending) as stream:
-                blocks = (json_blocks if "json" in ending or "nd" in ending else csv_blocks)(
-                    stream, name, told, aside
-                )
-                _write(blocks, filesystem, target, name, aside)
-            return Staged(outline(filesystem, target), aside)
+                blocks = _Blocks(read(stream, name, known, aside), name, check)
+                rows = _write(blocks, filesystem, target, aside)
+            return Staged(outline(filesystem, target) if rows else NOTHING, aside)
         except Retyped as again:
-            told[again.column] = again.kind
+            known |= again.kinds
 
 
 @contextmanager
@@ -72,36 +85,55 @@ def _plain(source: IO[bytes], ending: str) -> Iterator[Any]:
     yield stream if packed is None else pa.CompressedInputStream(stream, packed)
 
 
-def _write(
-    blocks: Iterator[pa.Table], filesystem: Any, target: str, name: str, aside: list[Aside]
-) -> None:
-    """Blocks into one Parquet file; damage ends the file there, and says so."""
+class _Blocks:
+    """A file's blocks one after the other, as far as it can be read."""
+
+    def __init__(self, blocks: Iterator[pa.Table], name: str, check: Callable[[], None]) -> None:
+        self.blocks, self.name, self.check = blocks, name, check
+
+    def first(self) -> pa.Table | None:
+        """The first block; None where there is none."""
+        try:
+            return self._following()
+        except InputError:
+            raise
+        except (ValueError, OSError) as problem:
+            raise InputError(f"{self.name} cannot be read ({first_line(problem)})") from problem
+
+    def following(self, rows: int, aside: list[Aside]) -> pa.Table | None:
+        """The next block; None at the end, or where the file is damaged from here on."""
+        try:
+            return self._following()
+        except (ValueError, OSError) as problem:
+            reason = f"the rest of the file: {first_line(problem)}"
+            aside.append(Aside(self.name, rows, None, reason))
+            return None
+
+    def _following(self) -> pa.Table | None:
+        try:
+            return next(self.blocks, None)
+        except OSError:
+            try:
+                self.check()
+            except OSError as failure:
+                raise Interrupted(self.name) from failure
+            raise
+
+
+def _write(blocks: _Blocks, filesystem: Any, target: str, aside: list[Aside]) -> int:
+    """Blocks into one Parquet file; damage ends the file there, and says so. Gives its rows."""
     import pyarrow.parquet as pq
 
-    first = _next_block(blocks, name, 0, None)
-    if first is None:
-        raise InputError(f"{name} has no rows")
-    rows, block = 0, first
+    block = blocks.first()
+    if block is None:
+        return 0
+    rows = 0
     with (
         filesystem.open_output_stream(target) as stream,
-        pq.ParquetWriter(stream, first.schema) as writer,
+        pq.ParquetWriter(stream, block.schema) as writer,
     ):
         while block is not None:
             writer.write_table(block, row_group_size=GROUP)
             rows = int(block[ROW][-1].as_py()) + 1 if len(block) else rows
-            block = _next_block(blocks, name, rows, aside)
-
-
-def _next_block(
-    blocks: Iterator[pa.Table], name: str, rows: int, aside: list[Aside] | None
-) -> pa.Table | None:
-    """The next block; None at the end, or where the file is damaged from here on."""
-    import pyarrow as pa
-
-    try:
-        return next(blocks, None)
-    except (pa.ArrowInvalid, OSError, UnicodeDecodeError) as problem:
-        if aside is None:
-            raise InputError(f"{name} cannot be read ({first_line(problem)})") from problem
-        aside.append(Aside(name, rows, None, f"the rest of the file: {first_line(problem)}"))
-        return None
+            block = blocks.following(rows, aside)
+    return rows

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -14,7 +15,8 @@ from concurrent.futures import (
 )
 from dataclasses import dataclass
 from itertools import islice
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
+from threading import Thread
 from typing import Any, TypeVar
 
 from anharmonic.errors import MeasurementStopped, SettingsError
@@ -88,7 +90,16 @@ _received: Callable[[Any], Any]
 
 def _receive(pickled: bytes) -> None:
     global _received
+    Thread(target=_end_with_parent, daemon=True).start()
     _received = pickle.loads(pickled)
+
+
+def _end_with_parent() -> None:
+    """End where the process that hands out work was killed: siblings hold its queue open."""
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _apply(item: object) -> Any:

@@ -23,6 +23,7 @@ from studies.images.further.tables import (
     groups_section,
     softmax_errors,
 )
+from studies.images.further.unseen import unseen_section
 from studies.images.measurements import Measurements, read_measurements
 from studies.images.measuring import STEPS
 from studies.images.outcome import queries
@@ -58,6 +59,7 @@ def further_images(data: Path, seed: int = 0, tell: Tell = silent) -> Page:
     errors = {found.network: softmax_errors(found, passes[found.network]) for found in every}
     parts: list[Told] = [
         _nested_section(chosen),
+        unseen_section(_unseen(data), chosen, seed, WANTED),
         _detection_section(further),
         groups_section(rows, errors),
         drift_section(every, further),
@@ -71,6 +73,12 @@ def further_images(data: Path, seed: int = 0, tell: Tell = silent) -> Page:
     verdict = tuple(line for _, lines in parts for line in lines)
     title = "Images, further"
     return Page("images-further", title, CLAIM, shown, verdict, seed, needs=f"--data {KEPT}")
+
+
+def _unseen(data: Path) -> list[Measurements]:
+    """Networks that had no part in the nested choice, if any were measured."""
+    folder = data / "images-unseen"
+    return read_measurements(folder) if folder.is_dir() else []
 
 
 def _nested_section(kept: dict[str, Any]) -> Told:
@@ -95,8 +103,7 @@ def _nested_section(kept: dict[str, Any]) -> Told:
         was chosen has an AUROC of {worst.value:.3f} [{worst.low:.3f}, {worst.high:.3f}] at worst
         over two networks and three labels, and is above the margin by {above.signed} on average.
         Aimed at, {WANTED} at worst and significantly above the margin: {reached}. Most often chosen
-        is {next(iter(kept["chosen"]))}: half way between the margin over the spread and z. New
-        networks were not tried.""",
+        is {next(iter(kept["chosen"]))}: half way between the margin over the spread and z.""",
     )
     heads = ("network", "label", "chosen, on photos left out", "margin, on all photos")
     return Section("One score, chosen again", text, grid=Grid(heads, lines)), verdict

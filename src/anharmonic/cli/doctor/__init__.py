@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
-from anharmonic import __file__ as package_file
 from anharmonic import __version__
 from anharmonic.cli.doctor import installation, machine
 from anharmonic.cli.doctor.installation import Extra, Package
@@ -150,7 +148,7 @@ def _plain(found: Findings) -> dict[str, Any]:
     return {
         "good": not found.problems,
         "problems": found.problems,
-        "anharmonic": {"version": __version__, "folder": str(Path(package_file).parent)},
+        "anharmonic": {"version": __version__},
         "python": dict(zip(("version", "needed", "fits"), found.python, strict=True)),
         "core": [asdict(package) | {"fits": package.fits} for package in found.core],
         "extras": {

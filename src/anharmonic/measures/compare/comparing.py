@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, Unpack
 
+import narwhals.stable.v1 as nw
 import numpy as np
 
 from anharmonic._core.checkpoints import Folder, PathLike
+from anharmonic._core.frames import missing_cells
 from anharmonic._core.progress import Progress, parts, shown
 from anharmonic._core.protocols import Map, Model
 from anharmonic._core.randomness import generator
@@ -136,6 +138,11 @@ def compare(
     if isinstance(points, Source):
         if measure is not gamma or isinstance(ball, Weights) or names_rows(ball):
             raise SettingsError("sources are compared by gamma on spheres: leave the rest out")
+        if checkpoint is not None or resume is not None:
+            raise SettingsError(
+                "checkpoint= and resume= are for points in memory: give out=, and a run over a "
+                "source goes on when it is started again"
+            )
         if labels is not None:
             raise SettingsError("labels= is for points in memory: compare a sample of the source")
         scores = compare_over_source(
@@ -280,8 +287,30 @@ def _measurable(reference: Region, points: Region, models: Sequence[Model]) -> b
     else:
         whole = read <= set(reference.names)
     # Measured twice, the same points would only cost twice.
-    same = len(reference) == len(points) and bool((reference.values == points.values).all())
-    return whole and not same
+    return whole and not _same_rows(reference, points)
+
+
+def _same_rows(one: Region, other: Region) -> bool:
+    """Whether two regions hold the same rows in the same order; two missing cells are alike."""
+    if len(one) != len(other) or one.is_table != other.is_table:
+        return False
+    if one.columns != other.columns or one.names != other.names:
+        return False
+    mine, theirs = one.values, other.values
+    if not bool(((mine == theirs) | ((mine != mine) & (theirs != theirs))).all()):
+        return False
+    # Beside what moves, a table has texts and columns that stay.
+    return not one.is_table or all(
+        _same_cells(one.source[name], other.source[name]) for name in one.names
+    )
+
+
+def _same_cells(one: nw.Series, other: nw.Series) -> bool:
+    gone = missing_cells(one)
+    if not np.array_equal(gone, missing_cells(other)):
+        return False
+    there = np.flatnonzero(~gone).tolist()
+    return one[there].to_list() == other[there].to_list()
 
 
 def _sample(region: Region, count: int, seed: int) -> Region:

@@ -17,8 +17,9 @@ from anharmonic.measures.compare.differences import Bracket, Brackets, bracket
 from anharmonic.measures.gamma.over_sources import prepare_gamma
 from anharmonic.measures.setup.settling import DEFAULTS, SetupArguments, settle_points
 from anharmonic.measures.streaming import StoredScores
+from anharmonic.measures.streaming.on_sample import SAMPLE, inputs_of, within_bounds
 from anharmonic.measures.streaming.placing import Frames, without_unanswered
-from anharmonic.measures.streaming.running import SAMPLE, stream
+from anharmonic.measures.streaming.running import stream
 from anharmonic.models import as_model
 from anharmonic.regions import as_region
 from anharmonic.scores import Scores
@@ -53,14 +54,15 @@ class StoredBrackets:
 
     def beside(self, other: Any) -> Iterator[tuple[Bracket, Bracket]]:
         """Parts of two models at the rows that both have a score at."""
-        theirs = other.stored.pieces() if isinstance(other, StoredBrackets) else ()
-        for (name, rows, mine), (other_name, other_rows, its) in zip(
-            self.stored.pieces(), theirs, strict=True
-        ):
-            if name != other_name:
-                raise SettingsError("the two runs are cut in different places: compare them anew")
-            _, here, there = np.intersect1d(rows, other_rows, return_indices=True)
-            one, two = bracket(mine), bracket(its)
+        if not isinstance(other, StoredBrackets):
+            return
+        if self.stored.shard != other.stored.shard:
+            raise SettingsError("the two runs are cut in different places: compare them anew")
+        for name, rows, mine in self.stored.pieces():
+            if (its := other.stored.piece(name)) is None:
+                continue  # it lost all rows of this part
+            _, here, there = np.intersect1d(rows, its[0], return_indices=True)
+            one, two = bracket(mine), bracket(its[1])
             yield Bracket(one.low[here], one.high[here]), Bracket(two.low[there], two.high[there])
 
 
@@ -88,14 +90,19 @@ def compare_over_source(
     held = TemporaryFolder() if out is None else None
     folder = held.path if held is not None else cast(PathLike, out)
     seed = int(arguments.get("seed", DEFAULTS["seed"]))
-    reference = arguments.get("reference")
+    reference, output = arguments.get("reference"), arguments.get("output")
+    named = [inputs_of(model, output) for model in models.values()]
+    wanted = tuple(dict.fromkeys(name for names in named for name in names))
     if isinstance(reference, Source):
-        reference = reference.open(seed=seed).sample(SAMPLE, seed).table
-    sample = source.open(seed=seed).sample(SAMPLE, seed)
+        reference = reference.open(seed=seed, wanted=wanted).sample(SAMPLE, seed).table
+    # It is opened for every model, and standard input can be read once.
+    piped = TemporaryFolder()
+    source = source.kept(piped.path)
+    sample = source.open(seed=seed, wanted=wanted).sample(SAMPLE, seed)
     known = [reference] if hasattr(reference, "column_names") else []
     frames = Frames.like(sample.table, *known)
     frame = reference if not known else frames.frame(reference)
-    adapted = [as_model(model, output=arguments.get("output")) for model in models.values()]
+    adapted = [as_model(model, output=output) for model in models.values()]
     region = as_region(
         frames.frame(sample.take(~frames.gaps(sample.table)).table), arguments.get("moving")
     )
@@ -103,6 +110,8 @@ def compare_over_source(
         region, _ = without_unanswered(model, region, numbers=False)
     setup = {name: value for name, value in arguments.items() if name in DEFAULTS}
     setup = {**setup, "reference": frame, "moving": None}
+    for model in adapted:
+        region = within_bounds(model, region, False, {**setup, "output": None})
     settled = settle_points(adapted, region, cast(SetupArguments, setup))
     shared = {
         **{name: value for name, value in arguments.items() if name not in ("scale", "moving")},
@@ -129,6 +138,7 @@ def compare_over_source(
                 fresh=fresh,
                 progress=next(reports),
                 shard=SHARD,
+                wanted=wanted,
             )
             for name, model in models.items()
         }

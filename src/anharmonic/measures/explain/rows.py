@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from numbers import Number
 from typing import Any, TypeGuard
 
 import narwhals.stable.v1 as nw
 import numpy as np
 
 from anharmonic._core import tables
+from anharmonic._core.frames import Table, assemble, column_like, is_missing, unwrapped
 from anharmonic._core.protocols import Array
 from anharmonic.errors import PointsError
 from anharmonic.regions import Region, as_region
@@ -55,15 +57,38 @@ def _as_table(cells: dict[str, object], reference: object) -> Any:
     """A table of one row, in the reference's library and types where that is a table."""
     data = reference.source if isinstance(reference, Region) else reference
     like = nw.from_native(data, eager_only=True, pass_through=True)
-    columns = {name: [cell] for name, cell in cells.items()}
     if not isinstance(like, nw.DataFrame):
+        columns = {name: [cell] for name, cell in cells.items()}
         return tables.frame(tables.arrow(columns, {}))
     missing = [name for name in like.columns if name not in cells]
     if missing:
         raise PointsError(
             f"the row has no {', '.join(missing[:5])}, which the reference has: give every column"
         )
-    table = nw.from_dict(columns, backend=like.implementation)
-    numeric = [name for name, kind in like.schema.items() if kind.is_numeric()]
-    # A row taken out of a table loses its columns' types: all numbers become floats, or objects.
-    return table.with_columns(nw.col(name).cast(like.schema[name]) for name in numeric).to_native()
+    typed = {
+        name: _typed(name, cell, like[name].head(0) if name in like.columns else None, like)
+        for name, cell in cells.items()
+    }
+    return assemble(typed, list(typed), like)
+
+
+def _typed(name: str, cell: object, column: nw.Series | None, table: Table) -> Array:
+    """A cell as a column of the reference's type; of its own where that cannot hold it.
+
+    A row taken out of a table loses its columns' types: all become floats, or objects.
+    """
+    if column is not None:
+        try:
+            made = column_like(column, [cell])
+        except Exception:  # libraries refuse cells in ways of their own
+            made = None
+        if made is not None and _holds(made.to_list()[0], cell):
+            return unwrapped(made)
+    return unwrapped(nw.new_series(name, [cell], backend=table.implementation))
+
+
+def _holds(made: object, cell: object) -> bool:
+    """Whether a cell was not rounded or lost on its way into a column."""
+    return is_missing(made) == is_missing(cell) and (
+        is_missing(cell) or not isinstance(cell, Number) or bool(made == cell)
+    )

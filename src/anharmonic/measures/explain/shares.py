@@ -205,8 +205,8 @@ def worst_contributions(
     region = as_region(points)
     if region.neighbourhood is None:
         region = as_region(region, settings.columns)
-        told = dict(zip(settings.columns, settings.kinds, strict=True)) if settings.kinds else None
-        region = replace(region, told=told, plain=told is None)
+        told = settings.told_kinds()
+        region = replace(region, told=told or None, plain=not told)
     shares = contributions(
         model,
         region,

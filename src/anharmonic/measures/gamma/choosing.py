@@ -21,6 +21,7 @@ from anharmonic.measures.setup.table_rows import complete_ball
 from anharmonic.regions.tables.listing import list_neighbours
 
 __all__ = [
+    "AUTOMATIC",
     "check_room",
     "choose_sphere",
     "complete_if_few",
@@ -29,6 +30,9 @@ __all__ = [
     "pilot_of",
     "stuck_rows",
 ]
+
+AUTOMATIC = ("auto", "auto pairs", "auto singles")
+"""Balls in whose place all neighbours may be asked for, where these are few."""
 
 
 def first_sphere(setup: Setup, reduction: Reduction | None) -> Sphere:

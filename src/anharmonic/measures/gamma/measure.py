@@ -22,6 +22,7 @@ from anharmonic.errors import (
 )
 from anharmonic.measures.gamma.accumulator import Accumulator
 from anharmonic.measures.gamma.choosing import (
+    AUTOMATIC,
     check_room,
     choose_sphere,
     complete_if_few,
@@ -138,8 +139,8 @@ def gamma(
     Notes
     -----
     A row's directions depend on the `seed` and its number alone. With radius, scale and ball
-    given, it keeps its score whatever rows come after it, to the bit for any workers and to
-    rounding for any `batch_size`.
+    given (of a table with more than numbers: radius, reference and ball), it keeps its score
+    whatever rows come after it, to the bit for any workers and to rounding for any `batch_size`.
 
     Examples
     --------
@@ -198,7 +199,7 @@ def gamma(
         pilot = pilot_of(sphere, ball, noise, None if earlier is None else earlier.settings)
         accumulator.queries += pilot.queries
         sphere = choose_sphere(sphere, ball, directions, rotations, pilot)
-        if ball in ("auto", "auto pairs", "auto singles") and rotations:
+        if ball in AUTOMATIC and rotations:
             sphere = complete_if_few(sphere)
         check_room(sphere)
         settings = describe(settled, sphere, pilot, settings.without("unfinished"))

@@ -17,20 +17,23 @@ from anharmonic._core.settings import Settings
 from anharmonic.errors import SettingsError
 from anharmonic.measures.gamma.accumulator import Accumulator, TurnBudget, further_turns
 from anharmonic.measures.gamma.choosing import (
+    AUTOMATIC,
     choose_sphere,
+    complete_if_few,
     describe,
     first_sphere,
     pilot_of,
     stuck_rows,
 )
 from anharmonic.measures.gamma.deviation import measure_ahead, measure_task
+from anharmonic.measures.gamma.listed_rows import listed_spheres
 from anharmonic.measures.gamma.rounds import tasks_of, turn_budget_of
 from anharmonic.measures.over_data.asking import names_rows
 from anharmonic.measures.over_data.weights import Weights
 from anharmonic.measures.setup.settling import Setup
 from anharmonic.measures.setup.sphere import Sphere
-from anharmonic.measures.streaming.calling import scattered
-from anharmonic.measures.streaming.running import Prepared
+from anharmonic.measures.streaming.calling import scattered, together
+from anharmonic.measures.streaming.on_sample import Prepared
 from anharmonic.scores import Scores
 
 __all__ = ["GammaOfRows", "prepare_gamma"]
@@ -51,6 +54,8 @@ class GammaOfRows:
         How many turns, and when a point has enough of them.
     settings
         What was asked and chosen.
+    complete
+        How many neighbours are asked for where all of them are; None where they are drawn.
     """
 
     ball: Ball
@@ -59,10 +64,19 @@ class GammaOfRows:
     rotations: int
     tolerance: float | None
     settings: Settings
+    complete: int | None = None
 
     def __call__(self, setup: Setup) -> Scores:
         """Scores of the points; one without a number has no turn."""
-        sphere = replace(Sphere.of(setup, self.ball, self.reduction), noisy=self.noisy)
+        if self.complete is None:
+            sphere = Sphere.of(setup, self.ball, self.reduction)
+            return self._scores(setup, replace(sphere, noisy=self.noisy))
+        listed = listed_spheres(setup, self.complete, self.reduction)
+        parts = [(self._scores(here, sphere), rows) for here, sphere, rows in listed]
+        return together(parts, len(setup.region))
+
+    def _scores(self, setup: Setup, sphere: Sphere) -> Scores:
+        """Scores around the rows of a setup."""
         caller, map = sphere.caller.overlapped()
         sphere = replace(sphere, caller=caller)
         turn_budget = turn_budget_of(sphere, self.rotations, None, self.tolerance)
@@ -113,6 +127,8 @@ def prepare_gamma(
     sphere = first_sphere(setup, arguments.get("reduction"))
     pilot = pilot_of(sphere, ball, arguments.get("noise", "include"), earlier)
     sphere = choose_sphere(sphere, ball, directions, rotations, pilot)
+    if ball in AUTOMATIC and rotations:
+        sphere = complete_if_few(sphere)
     settings = describe(
         setup,
         sphere,
@@ -120,9 +136,15 @@ def prepare_gamma(
         Settings().with_facts(rotations=rotations, budget=None, tolerance=tolerance),
     )
     measure = GammaOfRows(
-        sphere.ball, sphere.reduction, sphere.noisy, rotations, tolerance, settings
+        sphere.ball,
+        sphere.reduction,
+        sphere.noisy,
+        rotations if sphere.listed is None else 1,
+        tolerance,
+        settings,
+        None if sphere.listed is None else sphere.ball.count,
     )
-    turn_budget = turn_budget_of(sphere, rotations, None, tolerance)
+    turn_budget = turn_budget_of(sphere, measure.rotations, None, tolerance)
     queries_per_row = turn_budget.rotations * turn_budget.turn_cost + turn_budget.part_cost
     rows_per_task = max(1, sphere.chunk // (turn_budget.rotations * turn_budget.turn_cost + 1))
     return Prepared(

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from anharmonic._core.arrays import to_numpy64
 from anharmonic._core.columns import is_id, is_index
-from anharmonic._core.frames import Table
+from anharmonic._core.frames import Table, is_missing
 from anharmonic._core.protocols import Floats, Integers
 from anharmonic.errors import PointsError
 from anharmonic.regions import Region
@@ -186,11 +186,7 @@ def _column(name: str, parts: Sequence[nw.Series]) -> Column | None:
         alike = [part.astype(stamps[0].dtype) for part in stamps]
         numbers = np.concatenate([stamped_numbers(part) for part in alike])
         return Column(name, numbers, 0, unit=str(stamps[0].dtype))
-    texts = [
-        None if cell is None or cell != cell else str(cell)
-        for part in parts
-        for cell in part.to_list()
-    ]
+    texts = [None if is_missing(cell) else str(cell) for part in parts for cell in part.to_list()]
     levels = sorted({text for text in texts if text is not None})
     if len(levels) > max(MOST_LEVELS, NEARLY_ALL * len(texts)):
         return None

@@ -8,7 +8,7 @@ import narwhals.stable.v1 as nw
 import numpy as np
 
 from anharmonic._core.arrays import to_numpy64
-from anharmonic._core.frames import Table
+from anharmonic._core.frames import Table, is_missing
 from anharmonic._core.protocols import Floats
 from anharmonic.errors import PointsError
 from anharmonic.measures.over_data.encoding import Column, Encoded, stamped_numbers, times
@@ -49,7 +49,7 @@ def _values(series: nw.Series, column: Column) -> Floats:
     if column.levels:
         number = {text: float(index) for index, text in enumerate(column.texts)}
         codes = [
-            np.nan if cell is None or cell != cell else number.get(str(cell), UNKNOWN)
+            np.nan if is_missing(cell) else number.get(str(cell), UNKNOWN)
             for cell in series.to_list()
         ]
         return np.array(codes)

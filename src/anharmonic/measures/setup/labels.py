@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anharmonic._core.arrays import to_numpy
+from anharmonic._core.frames import is_missing
 from anharmonic._core.protocols import Floats, Integers
 from anharmonic.errors import PointsError, listed
 
@@ -48,21 +49,11 @@ def _missing_rows(given: NDArray[Any]) -> Integers:
     """Rows with None, NaN or what stands for it in a library."""
     cells = given.reshape(len(given), -1)
     if cells.dtype.kind == "O":
-        flags = np.array([[_is_missing(cell) for cell in row] for row in cells.tolist()])
+        flags = np.array([[is_missing(cell) for cell in row] for row in cells.tolist()])
     else:
         # Only what is missing differs from itself: NaN, and NaT among dates.
         flags = np.asarray(cells != cells)
     return np.flatnonzero(flags.reshape(len(given), -1).any(axis=1))
-
-
-def _is_missing(cell: object) -> bool:
-    if cell is None:
-        return True
-    try:
-        return bool(cell != cell)
-    except TypeError:
-        # pandas' NA says neither yes nor no.
-        return True
 
 
 def class_numbers(given: NDArray[Any], classes: tuple[object, ...]) -> Integers:

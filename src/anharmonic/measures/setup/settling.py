@@ -68,8 +68,9 @@ class SetupArguments(TypedDict, total=False):
         otherwise all but an index, ids and names; `settings` says which.
     kinds
         What columns are, where the reference's types and values mislead: a name of
-        `regions.tables.KINDS` per column, such as {"postcode": "category"}, or a function of a
-        cell and a generator that gives a similar cell. `settings` says what was chosen.
+        `regions.tables.KINDS` per column, such as {"postcode": "category"}, its levels in order
+        from the least, such as {"size": ["S", "M", "L"]}, or a function of a cell and a generator
+        that gives a similar cell. `settings` says what was chosen.
     bounds
         (low, high) that neighbours are kept within.
     output
@@ -258,8 +259,10 @@ class Setup:
         law = self.region.neighbourhood
         if law is None:
             return {}
+        orders = [list(kind.order) for kind in law.kinds]
         return {
             "kinds": [kind.kind for kind in law.kinds],
+            **({"orders": orders} if any(orders) else {}),
             "shares": law.column_shares.tolist(),
             "law": law.fingerprint,
         }

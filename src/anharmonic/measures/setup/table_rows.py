@@ -196,6 +196,7 @@ def around_table(
     if len(numbers) and not alone:
         over = number_reach(law, ball, reach.radius, reach.seed)
         moved, shortened = around_numbers(over, start[:, numbers], rows, segments)
+        moved = _keep_outside(law, start[:, numbers], moved)
         points[:, centres:, numbers] = _keep_sums(law, start[:, numbers], moved)
     donors = table.donors(owners)
     chances = np.ones(len(law.sites)) if alone else law.chances(reach.radius)
@@ -234,9 +235,11 @@ def _move_one(
     for place, column in enumerate(numbers.tolist()):
         rows = np.flatnonzero(which == place)
         step = np.where(uniforms[1, rows] < 0.5, 1.0, -1.0) * radius * law.units[column]
-        # As far as its bounds let it.
-        moved = np.clip(movers.state[column, rows] + step, law.low[column], law.high[column])
-        movers.state[column, rows] = moved
+        # As far as its bounds let it; a number that is outside already stays there.
+        here = movers.state[column, rows]
+        moved = np.clip(here + step, law.low[column], law.high[column])
+        outside = (here < law.low[column]) | (here > law.high[column])
+        movers.state[column, rows] = np.where(outside, here, moved)
 
 
 def _write_moved(
@@ -252,6 +255,15 @@ def _write_moved(
     gaps = np.isnan(ends[..., numbers]) != np.isnan(start[:, None, numbers])
     if gaps.any():
         block[..., numbers] = np.where(gaps, ends[..., numbers], block[..., numbers])
+
+
+def _keep_outside(law: TableNeighbourhood, start: Floats, moved: Floats) -> Floats:
+    """Moved numbers with those where they were that no bounds hold: no pair fits around them."""
+    if law.limits is None:
+        return moved
+    low, high = law.limits
+    outside = (start < low) | (start > high)
+    return np.where(outside[:, None, :], start[:, None, :], moved) if outside.any() else moved
 
 
 def _keep_sums(law: TableNeighbourhood, start: Floats, moved: Floats) -> Floats:

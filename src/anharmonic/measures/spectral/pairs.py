@@ -19,6 +19,7 @@ from anharmonic.measures.setup.batching import answers, caller_for
 from anharmonic.measures.setup.scale import scaled
 from anharmonic.models import as_model
 from anharmonic.regions import Region, as_region
+from anharmonic.regions.tables.distances import features_of
 
 __all__ = ["Pairs", "is_data", "pair_inputs_and_outputs", "share_of_crowded_rows"]
 
@@ -69,7 +70,8 @@ def pair_inputs_and_outputs(
     if law is not None:
         # Categories and gaps as numbers whose squared differences are distances, in units already.
         whole, units = region, np.ones(1)
-        inputs = law.donors.features_of(to_numpy64(region.values))
+        known = law.donors.reference
+        inputs = features_of(law.kinds, law.units, known, to_numpy64(region.values))
     else:
         inputs = _in_main_memory(region.values)
     raw = not (units != 1).any()

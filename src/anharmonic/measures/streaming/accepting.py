@@ -9,7 +9,8 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
 
 from anharmonic._core.protocols import Map
 from anharmonic.errors import SettingsError
-from anharmonic.measures.streaming.running import Preparing, stream
+from anharmonic.measures.streaming.on_sample import Preparing
+from anharmonic.measures.streaming.running import stream
 from anharmonic.measures.streaming.stored import StoredScores
 from anharmonic.sources import Source
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,13 +11,14 @@ import numpy as np
 from anharmonic._core.settings import Settings
 from anharmonic.errors import OutputError
 from anharmonic.measures.setup.settling import DEFAULTS, Setup
-from anharmonic.measures.streaming.running import Prepared, Preparing
+from anharmonic.measures.streaming.on_sample import Prepared, Preparing
 from anharmonic.scores import Scores
 
 __all__ = ["called_on_blocks"]
 
-TRIED = 4
-"""Rows of the sample that a measure is tried on, for its settings and its price."""
+TRIED, TRIES = 4, 8
+"""Rows of the sample that a measure is tried on, for its settings and its price; and how often, on
+other rows, where the model has no number near any of them."""
 QUERIES = 1 << 15
 """That a block costs about."""
 
@@ -89,9 +90,8 @@ def called_on_blocks(
             setup = replace(setup, radius=radius(setup, arguments))
         own = {name: value for name, value in arguments.items() if name not in DEFAULTS}
         call = Called(measure, own, scores_of)
-        tried = setup.at(setup.region.rows(np.arange(min(TRIED, len(setup.region)))))
-        scores = call.measured(tried)
-        queries_per_row = scores.queries / max(1, len(scores))
+        scores = _tried(call, setup)
+        queries_per_row = scores.queries / max(1, int((scores.turns > 0).sum()))
         return Prepared(
             measure=call,
             metric=scores.metric,
@@ -105,18 +105,41 @@ def called_on_blocks(
     return prepare
 
 
+def _tried(call: Called, setup: Setup) -> Scores:
+    """Scores of the first rows of a sample that have any."""
+    starts = range(0, min(len(setup.region), TRIED * TRIES), TRIED)
+    for start in starts:
+        rows = np.arange(start, min(start + TRIED, len(setup.region)))
+        try:
+            return call(setup.at(setup.region.rows(rows)))
+        except OutputError:
+            if start == starts[-1]:
+                raise
+    raise AssertionError("a sample has rows")
+
+
 def scattered(scores: Scores, rows: Any, count: int) -> Scores:
     """Scores of some rows among all, the others without a turn."""
+    return together([(scores, rows)], count)
 
-    def spread(values: Any) -> Any:
-        whole = np.full((count, *values.shape[1:]), 0 if values.dtype.kind in "iu" else np.nan)
-        whole = whole.astype(values.dtype)
-        whole[rows] = values
+
+def together(parts: Sequence[tuple[Scores, Any]], count: int) -> Scores:
+    """Scores of several sets of rows as those of all, rows in none of them without a turn."""
+
+    def spread(values: Sequence[Any]) -> Any:
+        first = values[0]
+        whole = np.full((count, *first.shape[1:]), 0 if first.dtype.kind in "iu" else np.nan)
+        whole = whole.astype(first.dtype)
+        for (_, rows), own in zip(parts, values, strict=True):
+            whole[rows] = own
         return whole
 
+    every = [scores for scores, _ in parts]
+    first = every[0]
     arrays = ("values", "errors", "squared", "signed", "outputs", "turns")
     return replace(
-        scores,
-        **{name: spread(getattr(scores, name)) for name in arrays},
-        columns={name: spread(values) for name, values in scores.columns.items()},
+        first,
+        queries=sum(scores.queries for scores in every),
+        **{name: spread([getattr(scores, name) for scores in every]) for name in arrays},
+        columns={name: spread([each.columns[name] for each in every]) for name in first.columns},
     )

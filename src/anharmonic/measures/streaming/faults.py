@@ -7,6 +7,7 @@ until those that fail stand alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,11 +21,12 @@ from anharmonic.errors import (
     RemoteError,
 )
 from anharmonic.measures.setup.settling import Setup
+from anharmonic.measures.streaming.counting import Counted, with_model
 from anharmonic.regions import Region
 from anharmonic.scores import Scores
 from anharmonic.sources import Aside, Rows
 
-__all__ = ["measure_or_set_aside"]
+__all__ = ["Losses", "Measure", "measure_or_set_aside"]
 
 FEW, MOST = 64, 0.5
 """So many rows may fail in any case; where more than this share does, the model is broken."""
@@ -35,10 +37,18 @@ OF_RUN = (RemoteError, NoisyModel, MissingExtra)
 Measure = Callable[[Setup], Scores]
 
 
+@dataclass
+class Losses:
+    """Rows that were set aside, and queries that nothing came of."""
+
+    aside: list[Aside] = field(default_factory=list)
+    queries: int = 0
+
+
 def measure_or_set_aside(
-    measure: Measure, setup: Setup, rows: Rows, aside: list[Aside]
+    measure: Measure, setup: Setup, rows: Rows, losses: Losses
 ) -> Iterator[tuple[Rows, Scores]]:
-    """Scores of the rows that can be measured, in pieces; the others are added to `aside`.
+    """Scores of the rows that can be measured, in pieces; the others are set aside.
 
     Parameters
     ----------
@@ -46,25 +56,28 @@ def measure_or_set_aside(
         Measures at the region of a setup; points without a number hold no turn.
     setup, rows
         Where, and who the rows are.
-    aside
-        Takes rows that fail, with reasons.
+    losses
+        Takes rows that fail, with reasons, and what was asked in vain.
     """
     failed = 0
+    counted = Counted(setup.model)
+    setup = with_model(setup, counted)
     waiting = [np.arange(len(rows))]
     while waiting:
-        part = waiting.pop()
+        part, before = waiting.pop(), counted.asked
         try:
-            yield from _measured(measure, setup, rows, part, aside)
+            piece, scores = _measured(measure, setup, rows, part, losses)
         except OF_RUN:
             raise
         except (MeasurementStopped, OutputError, PointsError) as problem:
+            losses.queries += counted.asked - before
             if len(part) > 1:
                 half = len(part) // 2
                 # The first half is on top: rows come out in their order.
                 waiting += [part[half:], part[:half]]
                 continue
             failed += 1
-            aside += rows.set_aside(part, _reason(problem))
+            losses.aside += rows.set_aside(part, _reason(problem))
             if failed > max(FEW, MOST * len(rows)):
                 raise MeasurementStopped(
                     f"more than {failed:,} of {len(rows):,} rows of {rows.file} fail, the last "
@@ -72,11 +85,17 @@ def measure_or_set_aside(
                     "a model that fails so often is broken: mend it and start again, what is "
                     "finished is kept",
                 ) from problem
+            continue
+        some = bool((scores.turns > 0).any())
+        # What was asked in vain, such as before a measure tried without some rows.
+        losses.queries += max(0, counted.asked - before - some * scores.queries)
+        if some:
+            yield piece, scores
 
 
 def _measured(
-    measure: Measure, setup: Setup, rows: Rows, part: NDArray[np.int64], aside: list[Aside]
-) -> Iterator[tuple[Rows, Scores]]:
+    measure: Measure, setup: Setup, rows: Rows, part: NDArray[np.int64], losses: Losses
+) -> tuple[Rows, Scores]:
     """Scores of some rows in one go; those that got no number are set aside."""
     whole = len(part) == len(rows)
     region: Region = setup.region
@@ -85,9 +104,8 @@ def _measured(
     scores = measure(here)
     answered = scores.turns > 0
     if not answered.all():
-        aside += mine.set_aside(~answered, NO_NUMBER)
-    if answered.any():
-        yield mine, scores
+        losses.aside += mine.set_aside(~answered, NO_NUMBER)
+    return mine, scores
 
 
 def _reason(problem: Exception) -> str:

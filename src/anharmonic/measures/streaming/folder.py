@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 import os
 import secrets
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,15 +18,22 @@ from typing import TYPE_CHECKING, Any
 from anharmonic._core.output_files import claimed
 from anharmonic.errors import InputError, SettingsError, first_line
 from anharmonic.sources import Aside, Shard
-from anharmonic.sources.locations import PathLike, open_folder
+from anharmonic.sources.locations import (
+    MANIFEST,
+    RUNS,
+    PathLike,
+    absolute,
+    join_address,
+    open_folder,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["MANIFEST", "SCORES", "SOURCE", "STAGED", "SUMMARY", "RunFolder"]
+__all__ = ["MANIFEST", "PIPED", "QUERIES", "SCORES", "SOURCE", "SUMMARY", "RunFolder"]
 
-MANIFEST, SUMMARY = "run.json", "summary.json"
-SCORES, SET_ASIDE, STAGED = "scores", "set_aside", "staged"
+SUMMARY = "summary.json"
+SCORES, SET_ASIDE, STAGED, QUERIES, PIPED = RUNS
 SOURCE = "source"
 """What the source itself set aside: lines that are no rows, files that cannot be opened."""
 METADATA = b"anharmonic"
@@ -38,6 +45,7 @@ class RunFolder:
 
     filesystem: Any
     path: str
+    address: str
 
     @classmethod
     def at(cls, path: PathLike) -> RunFolder:
@@ -49,17 +57,26 @@ class RunFolder:
             raise InputError(
                 f"{path} cannot be written ({first_line(problem)}): give a folder of yours"
             ) from problem
-        return cls(filesystem, inner)
+        return cls(filesystem, inner, absolute(os.fspath(path)))
 
     @property
     def local(self) -> bool:
         """Whether it is on this machine's own disks."""
         return bool(self.filesystem.type_name == "local")
 
-    @property
-    def staging(self) -> str:
-        """Where text files are kept as Parquet while the run lasts."""
-        return f"{self.path}/{STAGED}"
+    @contextmanager
+    def staging(self) -> Iterator[str]:
+        """Where text files are kept as Parquet while this start lasts, apart from other starts."""
+        if self.local:
+            # Nobody else is at work here: what a killed run has left is nobody's.
+            self.clear(STAGED)
+        own = f"{STAGED}/{secrets.token_hex(8)}"
+        try:
+            yield join_address(self.address, own)
+        finally:
+            self.clear(own)
+            if self.local:
+                self.clear(STAGED)
 
     @contextmanager
     def claimed(self) -> Iterator[None]:
@@ -97,13 +114,34 @@ class RunFolder:
         with self._whole(f"{SCORES}/{shard.name}.parquet") as stream:
             pq.write_table(table, stream, use_dictionary=repeating)
 
-    def write_table(self, name: str, tables: list[pa.Table]) -> None:
-        """Tables as one Parquet file, whole or not at all."""
+    @contextmanager
+    def table_writer(self, name: str) -> Iterator[Callable[[pa.Table], None]]:
+        """What appends tables to one Parquet file, which is there whole or not at all."""
         import pyarrow.parquet as pq
 
-        with self._whole(name) as stream, pq.ParquetWriter(stream, tables[0].schema) as writer:
-            for table in tables:
-                writer.write_table(table)
+        with ExitStack() as stack:
+            writers: list[pq.ParquetWriter] = []
+
+            def write(table: pa.Table) -> None:
+                if not writers:
+                    stream = stack.enter_context(self._whole(name))
+                    writers.append(stack.enter_context(pq.ParquetWriter(stream, table.schema)))
+                writers[0].write_table(table)
+
+            yield write
+
+    def fill_empty(self, empty: list[str], full: str) -> None:
+        """Give parts without a row the columns of a full one, so that any reader finds them."""
+        import pyarrow.parquet as pq
+
+        paths = self.parts()
+        with self.filesystem.open_input_file(paths[full]) as stream:
+            columns = pq.read_schema(stream).empty_table()
+        for name in empty:
+            about = self.about(paths[name])
+            told = columns.replace_schema_metadata({METADATA: json.dumps(about)})
+            with self._whole(f"{SCORES}/{name}.parquet") as stream:
+                pq.write_table(told, stream)
 
     def write_aside(self, name: str, aside: list[Aside]) -> None:
         """Rows that were set aside, with reasons; nothing where there are none."""
@@ -111,6 +149,8 @@ class RunFolder:
         import pyarrow.parquet as pq
 
         if not aside:
+            if self._exists(stale := f"{SET_ASIDE}/{name}.parquet"):
+                self.filesystem.delete_file(f"{self.path}/{stale}")
             return
         columns = {
             "file": pa.array([row.file for row in aside], pa.string()),
@@ -124,7 +164,7 @@ class RunFolder:
 
     def parts(self) -> dict[str, str]:
         """Paths of the parts that are done, by the names of their shards, in order."""
-        return self._listed(SCORES)
+        return self.listed(SCORES)
 
     def about(self, path: str) -> dict[str, Any]:
         """What a part says of itself."""
@@ -134,13 +174,20 @@ class RunFolder:
             facts = json.loads(pq.read_schema(stream).metadata[METADATA])
         return dict(facts)
 
-    def named_tables(self, columns: list[str] | None = None) -> Iterator[tuple[str, pa.Table]]:
-        """The parts with their names one after the other, in the order of the rows."""
+    def part(self, name: str, columns: list[str] | None = None) -> pa.Table:
+        """The scores of a part; nothing of one that has no row, whatever columns it has."""
         import pyarrow.parquet as pq
 
-        for name, path in self.parts().items():
-            with self.filesystem.open_input_file(path) as stream:
-                yield name, pq.read_table(stream, columns=columns)
+        with self.filesystem.open_input_file(f"{self.path}/{SCORES}/{name}.parquet") as stream:
+            file = pq.ParquetFile(stream)
+            return file.read(columns=columns if file.metadata.num_rows else [])
+
+    def table(self, path: str, columns: list[str]) -> pa.Table:
+        """Some columns of a file of the run."""
+        import pyarrow.parquet as pq
+
+        with self.filesystem.open_input_file(path) as stream:
+            return pq.ParquetFile(stream).read(columns=columns)
 
     def set_aside(self) -> pa.Table | None:
         """All rows that were set aside; None where there are none."""
@@ -148,7 +195,7 @@ class RunFolder:
         import pyarrow.parquet as pq
 
         tables = []
-        for path in self._listed(SET_ASIDE).values():
+        for path in self.listed(SET_ASIDE).values():
             with self.filesystem.open_input_file(path) as stream:
                 tables.append(pq.read_table(stream))
         return pa.concat_tables(tables) if tables else None
@@ -158,7 +205,7 @@ class RunFolder:
         import pyarrow.compute as pc
         import pyarrow.parquet as pq
 
-        path = self._listed(SET_ASIDE).get(SOURCE)
+        path = self.listed(SET_ASIDE).get(SOURCE)
         if path is None:
             return 0, 0
         with self.filesystem.open_input_file(path) as stream:
@@ -167,7 +214,7 @@ class RunFolder:
 
     def clear(self, *names: str) -> None:
         """Remove what a run wrote: all of it, or these parts of it."""
-        for name in names or (SCORES, SET_ASIDE, STAGED):
+        for name in names or RUNS:
             if self._exists(name):
                 self.filesystem.delete_dir(f"{self.path}/{name}")
         for name in () if names else (MANIFEST, SUMMARY):
@@ -182,7 +229,7 @@ class RunFolder:
             return
         inside = self.filesystem.get_file_info(fs.FileSelector(self.path))
         others = [info.base_name for info in inside if not info.base_name.startswith(".")]
-        if set(others) - {STAGED}:
+        if set(others) - {STAGED, PIPED}:
             raise SettingsError(
                 f"{self.path} holds {others[0]} and is no run of ours: give an empty folder"
             )
@@ -193,7 +240,8 @@ class RunFolder:
         info = self.filesystem.get_file_info(f"{self.path}/{name}")
         return bool(info.type != fs.FileType.NotFound)
 
-    def _listed(self, folder: str) -> dict[str, str]:
+    def listed(self, folder: str) -> dict[str, str]:
+        """Paths of a folder's Parquet files by their names, in order."""
         from pyarrow import fs
 
         selector = fs.FileSelector(f"{self.path}/{folder}", allow_not_found=True)

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
-import pickle
 import platform
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-import numpy as np
-
 from anharmonic._core.settings import Settings
 from anharmonic.errors import SettingsError
+from anharmonic.measures.streaming.answers import same_answers
 
-__all__ = ["ANSWERS", "Manifest", "model_hash", "rows_per_shard", "versions"]
+__all__ = ["RECORDED", "Manifest", "rows_per_shard", "versions"]
 
-FORMAT = 1
+FORMAT = 2
+RECORDED = "answers "
+"""What the hash of answers begins with that were recorded elsewhere."""
 LIBRARIES = ("numpy", "scipy", "pyarrow", "scikit-learn", "torch", "onnxruntime", "ray")
 MEASURED = {"precision", "clipped", "model", "noise", "odd_power", "even_power"}
 """Settings that say what was seen and not what was asked for."""
-ANSWERS = 8
-"""Rows of the sample whose answers tell one model from another."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +35,9 @@ class Manifest:
         What the data are called, a short text that is the same for the same files, and how many
         rows there are.
     model, answers
-        A hash of the model where it has one, and its answers at a few rows.
+        A hash of what the model is, where that can be told, and its answers at a few rows.
+    objects
+        Hashes of arguments that are no plain values, such as a ball of one's own.
     block, shard
         Rows that are measured together, and rows of a part.
     queries
@@ -55,6 +55,7 @@ class Manifest:
     shard: int
     queries: int
     versions: dict[str, str]
+    objects: dict[str, str | None] = field(default_factory=dict)
 
     def plain(self) -> dict[str, Any]:
         """Ready for JSON."""
@@ -63,24 +64,39 @@ class Manifest:
     @classmethod
     def read(cls, content: dict[str, Any]) -> Manifest:
         """From what `plain` gave."""
-        if content.get("format") != FORMAT:
-            raise SettingsError("the run was begun by another version: start anew with fresh=True")
+        if content.get("format") != FORMAT or not cls.__dataclass_fields__.keys() <= content.keys():
+            raise SettingsError(
+                "the folder holds a plan, or a run of another version: give another folder, or "
+                "start anew with fresh=True (--fresh)"
+            )
         return cls(**{name: content[name] for name in cls.__dataclass_fields__})
 
-    def check_same(self, earlier: Manifest, folder: str) -> None:
-        """Refuse to go on with a run that was begun with something else."""
+    def check_same(
+        self, earlier: Manifest, folder: str, again: Callable[[], list[list[float]]]
+    ) -> None:
+        """Refuse to go on with a run that was begun with something else.
+
+        `again` asks the model once more for its answers at a few rows.
+        """
         differing = [
             name
             for name in ("measure", "block", "rows")
             if getattr(self, name) != getattr(earlier, name)
         ]
         if self.fingerprint != earlier.fingerprint:
-            differing.append("source (its files or rows have changed)")
+            differing.append("source (its files have changed, or were written anew)")
         mine, other = (Settings.record(**run.settings) for run in (self, earlier))
         names = sorted({*self.settings, *earlier.settings} - MEASURED)
         differing += [name for name in names if not _alike(mine, other, name)]
-        if self.model != earlier.model and not _close(self.answers, earlier.answers):
-            differing.append("model (its answers differ)")
+        differing += [
+            f"{name} (what it does has changed)"
+            for name in sorted({*self.objects, *earlier.objects})
+            if (name in self.objects) != (name in earlier.objects)
+            or _differ(self.objects.get(name), earlier.objects.get(name))
+        ]
+        # Only at the same rows can answers tell models apart.
+        if not differing and (reason := self._other_model(earlier, again)):
+            differing.append(reason)
         if self.versions["anharmonic"] != earlier.versions["anharmonic"]:
             differing.append("version of anharmonic")
         if differing:
@@ -89,6 +105,22 @@ class Manifest:
                 "arguments and data as before, give another folder, or start anew with fresh=True "
                 "(--fresh)"
             )
+
+    def _other_model(self, earlier: Manifest, again: Callable[[], list[list[float]]]) -> str | None:
+        """Why the model cannot be the one of before; None where it can."""
+        if _differ(self.model, earlier.model):
+            recorded = str(self.model).startswith(RECORDED)
+            what = "set of answers (their files have changed, or were written anew)"
+            return what if recorded else "model (its file, code or weights have changed)"
+        known = self.model is not None and self.model == earlier.model
+        if not same_answers(self.answers, earlier.answers, again, known):
+            return "model (its answers differ)"
+        return None
+
+
+def _differ(one: str | None, other: str | None) -> bool:
+    """Whether two hashes say that things differ; None says nothing."""
+    return one is not None and other is not None and one != other
 
 
 def versions() -> dict[str, str]:
@@ -104,30 +136,12 @@ def versions() -> dict[str, str]:
     return found
 
 
-def model_hash(model: object) -> str | None:
-    """A hash of a model's pickle; None where it has none, or one that cannot be made."""
-    try:
-        return hashlib.sha256(pickle.dumps(model)).hexdigest()
-    except Exception:  # models refuse to be pickled in ways of their own
-        return None
-
-
 def _alike(one: Settings, other: Settings, name: str) -> bool:
     return (
         not one.differing(other, [name])
         if name in one._fields()
         else (one.extra.get(name) == other.extra.get(name))
     )
-
-
-def _close(one: list[Any], other: list[Any]) -> bool:
-    try:
-        first, second = np.array(one, dtype=float), np.array(other, dtype=float)
-        return first.shape == second.shape and bool(
-            np.allclose(first, second, rtol=1e-9, atol=1e-12, equal_nan=True)
-        )
-    except ValueError:
-        return False
 
 
 def rows_per_shard(block: int, rows: int, seconds_per_row: float | None, seconds: float) -> int:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from anharmonic._core.arrays import to_numpy64
 from anharmonic._core.frames import missing_cells, numbers_in
 from anharmonic._core.protocols import Floats, Model
-from anharmonic.errors import AnharmonicError, MeasurementStopped, PointsError
+from anharmonic.errors import AnharmonicError, MeasurementStopped, PointsError, first_line
 from anharmonic.measures.setup.batching import call_with_flags
 from anharmonic.measures.setup.scale import read_columns, with_neighbourhood
 from anharmonic.measures.setup.settling import Setup
@@ -36,15 +37,20 @@ class Frames:
 
     A column of whole numbers or truth values that has gaps in the sample is one of fractions
     everywhere; one that has none there keeps its type, and rows with a gap are set aside.
+    Categories have the same levels in the same order everywhere, those of the sample; what a batch
+    has beyond comes behind them.
     """
 
     with_gaps: tuple[str, ...]
     without_gaps: tuple[str, ...]
+    levels: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def like(cls, *tables: pa.Table) -> Frames:
         """As the tables of a sample, or of a reference too, say."""
         import pyarrow as pa
+
+        categories = [field.name for field in tables[0].schema if _is_category(field.type)]
 
         typed = [
             field.name
@@ -60,6 +66,10 @@ class Frames:
         return cls(
             tuple(name for name in typed if name in gaps),
             tuple(name for name in typed if name not in gaps),
+            {
+                name: _levels([table[name] for table in tables if name in table.column_names])
+                for name in categories
+            },
         )
 
     def gaps(self, table: pa.Table) -> NDArray[np.bool_]:
@@ -77,6 +87,9 @@ class Frames:
         for name in self.with_gaps:
             place = table.column_names.index(name)
             table = table.set_column(place, name, table[name].cast(pa.float64()))
+        for name, levels in self.levels.items():
+            place = table.column_names.index(name)
+            table = table.set_column(place, name, _with_levels(table[name], levels))
         return table.to_pandas() if find_spec("pandas") else table
 
 
@@ -144,6 +157,40 @@ class Placing:
         return "infinity, or a cell is missing in a column where none is in the reference"
 
 
+def _is_category(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_dictionary(kind))
+
+
+def _levels(columns: Sequence[Any]) -> Any:
+    """All levels of some columns, in the order they come in."""
+    import pyarrow as pa
+
+    found = [
+        chunk.dictionary if _is_category(chunk.type) else chunk.unique().drop_null()
+        for column in columns
+        for chunk in column.chunks
+    ]
+    kind = columns[0].type.value_type
+    return pa.chunked_array([part.cast(kind) for part in found], kind).unique().drop_null()
+
+
+def _with_levels(column: Any, levels: Any) -> Any:
+    """Categories with these levels first, and then those that only this column has."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    own = _levels([column])
+    further = own.filter(pc.invert(pc.is_in(own, levels)))
+    cells = column.cast(levels.type).combine_chunks()
+    used = further.filter(pc.is_in(further, cells.unique()))
+    every = pa.concat_arrays([levels, used.take(pc.sort_indices(used))])
+    return pa.DictionaryArray.from_arrays(
+        pc.index_in(cells, every), every, ordered=column.type.ordered
+    )
+
+
 def light(setup: Setup) -> Setup:
     """The setup at a single row and without its reference: small enough to be sent around."""
     one = setup.region.rows(np.array([0]))
@@ -189,8 +236,11 @@ def outputs_at(setup: Setup, region: Region) -> Floats | None:
     return None if bad.any() else to_numpy64(outputs)[:, 0]
 
 
-def answered_rows(setup: Setup) -> Region:
-    """Rows of a sample that the model answers, looked for among a few of them."""
+def answered_rows(setup: Setup, problem: Exception) -> Region:
+    """Rows of a sample that the model answers, looked for among a few of them.
+
+    `problem` is what it said when it was asked for all.
+    """
     step = max(1, len(setup.region) // ASKED)
     waiting, good = [np.arange(0, len(setup.region), step)], []
     while waiting:
@@ -201,8 +251,9 @@ def answered_rows(setup: Setup) -> Region:
             waiting += [part[len(part) // 2 :], part[: len(part) // 2]]
     if not good:
         raise MeasurementStopped(
-            "the model fails at every row of a sample that was tried", "mend it and start again"
-        )
+            f"the model fails at every row of a sample that was tried: {first_line(problem)}",
+            "mend it and start again",
+        ) from problem
     return setup.region.rows(np.sort(np.concatenate(good)))
 
 

@@ -3,90 +3,39 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
 from typing import Any, cast
-
-import numpy as np
 
 from anharmonic._core.progress import Progress, shown
 from anharmonic._core.protocols import Map
 from anharmonic._core.settings import Settings
 from anharmonic.errors import MeasurementStopped, SettingsError
-from anharmonic.measures.setup.batching import BatchSizer
-from anharmonic.measures.setup.scale import with_neighbourhood
-from anharmonic.measures.setup.settling import DEFAULTS, Setup, settle
-from anharmonic.measures.streaming.faults import Measure
-from anharmonic.measures.streaming.folder import MANIFEST, SOURCE, STAGED, SUMMARY, RunFolder
-from anharmonic.measures.streaming.manifest import (
-    ANSWERS,
-    Manifest,
-    model_hash,
-    rows_per_shard,
-    versions,
-)
-from anharmonic.measures.streaming.placing import (
-    Frames,
-    Placing,
-    answered_rows,
-    light,
-    outputs_at,
-    without_unanswered,
+from anharmonic.measures.setup.settling import DEFAULTS
+from anharmonic.measures.streaming.answers import Known, answers_of
+from anharmonic.measures.streaming.folder import MANIFEST, SOURCE, SUMMARY, RunFolder
+from anharmonic.measures.streaming.manifest import Manifest, rows_per_shard, versions
+from anharmonic.measures.streaming.on_sample import (
+    SAMPLE,
+    Prepared,
+    Preparing,
+    inputs_of,
+    settle_on_sample,
 )
 from anharmonic.measures.streaming.shard_work import Report, ShardWork
-from anharmonic.measures.streaming.stored import StoredScores, summarise
-from anharmonic.models import as_model
+from anharmonic.measures.streaming.stored import StoredScores, reports_of, summarise
+from anharmonic.models.identity import identity
 from anharmonic.models.named import load_by_name
-from anharmonic.regions import as_region
-from anharmonic.regions.tables import TableNeighbourhood
-from anharmonic.sources import Dataset, Rows, Shard, Source
+from anharmonic.sources import Dataset, Shard, Source
 from anharmonic.sources.locations import PathLike
 from anharmonic.sources.temporary import TemporaryFolder
 
-__all__ = ["SAMPLE", "Prepared", "Preparing", "run_shards", "settle_on_sample", "stream"]
+__all__ = ["run_shards", "stream"]
 
-SAMPLE = 20_000
-"""Rows that scale, radius and the ball are settled on, where no reference is given."""
-CALL = 8192
-"""Rows per call of a model in main memory where nobody said: always the same, because in batches
-of another size a model that multiplies matrices may answer with other last digits."""
 SHARD_SECONDS = 20.0
 """Work that a part takes about, and that a kill loses at most."""
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """A measure that is ready for any rows.
-
-    Parameters
-    ----------
-    measure
-        Measures at a setup's region; it pickles.
-    metric, settings
-        What is measured, and how.
-    setup
-        What was settled on the sample.
-    rows_at_once
-        Rows that are measured together, always the same.
-    queries_per_row
-        What a row costs, about.
-    queries
-        What settling took.
-    """
-
-    measure: Measure
-    metric: str
-    settings: Settings
-    setup: Setup
-    rows_at_once: int
-    queries_per_row: float
-    queries: int = 0
-
-
-Preparing = Callable[[Setup, Mapping[str, Any], Settings | None], Prepared]
-"""From a setup on a sample, the measure's own arguments and the settings of an earlier start of
-the same run to what measures rows."""
+RECORDED = ("reference", "scale", "bounds", "moving")
+"""Arguments of any kind whose effect is in the settings."""
 
 
 def stream(
@@ -101,6 +50,7 @@ def stream(
     progress: Progress = None,
     numbers: bool = False,
     shard: int | None = None,
+    wanted: Sequence[str] | None = None,
 ) -> StoredScores:
     """Measure every row of a source; what is finished stays finished, whatever stops the run.
 
@@ -120,6 +70,9 @@ def stream(
         Whether only numbers move.
     shard
         Rows of a part; some seconds of work if not given.
+    wanted
+        Columns that are measured where only folders say them; those that the model takes by name
+        if not given.
     """
     if isinstance(model, str | os.PathLike):
         # Each worker loads it where it is.
@@ -132,18 +85,30 @@ def stream(
         stack.enter_context(folder.claimed())
         if fresh:
             folder.clear()
-        seed = int(arguments.get("seed", DEFAULTS["seed"]))
-        dataset = source.open(folder.staging, seed)
-        sample = dataset.sample(SAMPLE, seed)
         written = folder.read(MANIFEST)
         earlier = None if written is None else Settings.read(Manifest.read(written).settings)
+        seed = int(arguments.get("seed", DEFAULTS["seed"]))
+        staging = stack.enter_context(folder.staging())
+        if wanted is None:
+            wanted = inputs_of(model, arguments.get("output"))
+        dataset = source.open(staging, seed, wanted)
+        sample = dataset.sample(SAMPLE, seed)
+        before = identity(model)
         placing, prepared = settle_on_sample(model, sample, prepare, arguments, numbers, earlier)
+        answers = answers_of(prepared.known_by)
         return run_shards(
             folder,
             source,
             dataset,
             prepared,
             lambda folder, block: ShardWork(dataset, folder, placing, prepared.measure, block),
+            # What changes when it is asked cannot be known by what it holds.
+            Known(
+                prepared.known_by,
+                answers,
+                before if identity(model) == before else None,
+                _objects(arguments),
+            ),
             engine=engine,
             progress=progress,
             shard=shard,
@@ -157,6 +122,7 @@ def run_shards(
     dataset: Dataset,
     prepared: Prepared,
     work_in: Callable[[RunFolder, int], Callable[[Shard], Report]],
+    known: Known,
     *,
     engine: Map = map,
     progress: Progress = None,
@@ -167,83 +133,47 @@ def run_shards(
 
     `work_in` makes, of the folder and the rows of a block, what measures a shard.
     """
-    manifest = _manifest(source, dataset, prepared, shard)
+    manifest = _manifest(source, dataset, prepared, shard, known)
     written = folder.read(MANIFEST)
     if written is None:
         folder.write(MANIFEST, manifest.plain())
     else:
         earlier = Manifest.read(written)
-        manifest.check_same(earlier, folder.path)
+        manifest.check_same(earlier, folder.path, known.again)
         # Its parts are cut as they were.
         manifest = earlier
     if folder.read(SUMMARY) is not None:
-        return summarise(folder, manifest, held=held)
+        return summarise(folder, manifest, reports_of(folder), held)
     folder.write_aside(SOURCE, list(dataset.broken))
     work = work_in(folder, manifest.block)
-    reports = _run(folder, dataset, work, manifest, prepared.queries_per_row, engine, progress)
+    measured = _run(folder, dataset, work, manifest, prepared.queries_per_row, engine, progress)
+    reports = reports_of(folder, measured)
+    if full := next((name for name, report in reports.items() if report.measured), None):
+        folder.fill_empty([name for name in reports if not reports[name].measured], full)
     result = summarise(folder, manifest, reports, held)
     folder.write(SUMMARY, result.summary())
-    folder.clear(STAGED)
     return result
 
 
-def settle_on_sample(
-    model: object,
-    sample: Rows,
-    prepare: Preparing,
-    arguments: Mapping[str, Any],
-    numbers: bool = False,
-    earlier: Settings | None = None,
-    *,
-    law: TableNeighbourhood | None = None,
-    frames: Frames | None = None,
-) -> tuple[Placing, Prepared]:
-    """How rows become points and how these are measured, from a sample of the rows.
-
-    `law` and `frames` are those of an earlier run, where that has settled them.
-    """
-    reference = arguments.get("reference")
-    seed = int(arguments.get("seed", DEFAULTS["seed"]))
-    if isinstance(reference, Source):
-        reference = reference.open(seed=seed).sample(SAMPLE, seed).table
-    known = [reference] if hasattr(reference, "column_names") else []
-    frames = frames or Frames.like(sample.table, *known)
-    whole = sample.take(~frames.gaps(sample.table))
-    region = as_region(frames.frame(whole.table), arguments.get("moving"))
-    adapted = as_model(model, output=arguments.get("output"))
-    region, asked = without_unanswered(adapted, replace(region, addresses=whole.addresses), numbers)
-    if law is not None:
-        region = with_neighbourhood(region, law)
-    given: dict[str, Any] = {name: arguments[name] for name in DEFAULTS if name in arguments}
-    given.pop("moving", None)
-    if known:
-        given["reference"] = frames.frame(reference)
-    setup = _with_fixed_calls(settle(model, region, numbers=numbers, **given))
-    try:
-        prepared = prepare(setup, arguments, earlier)
-    except MeasurementStopped:
-        # Some row of the sample is one that the model cannot answer.
-        prepared = prepare(setup.at(answered_rows(setup)), arguments, earlier)
-    return Placing(light(prepared.setup), frames), replace(
-        prepared, queries=prepared.queries + asked
-    )
+def _objects(arguments: Mapping[str, Any]) -> dict[str, str | None]:
+    """Hashes of arguments whose names do not say what they do, such as a ball of one's own."""
+    plain = (str, int, float, type(None))
+    return {
+        name: identity(value)
+        for name, value in arguments.items()
+        if name not in RECORDED and not isinstance(value, plain)
+    }
 
 
-def _with_fixed_calls(setup: Setup) -> Setup:
-    """Calls of one size, so that the same rows are asked for together wherever they are."""
-    sizer = setup.caller.sizer
-    if sizer.fixed:
-        return setup
-    call = min(CALL, setup.chunk)
-    return replace(setup, caller=setup.caller._replace(sizer=BatchSizer(call, fixed=True)))
-
-
-def _manifest(source: Source, dataset: Dataset, prepared: Prepared, shard: int | None) -> Manifest:
+def _manifest(
+    source: Source,
+    dataset: Dataset,
+    prepared: Prepared,
+    shard: int | None,
+    known: Known,
+) -> Manifest:
     """What this run is, to be held against an earlier one."""
-    setup = prepared.setup
-    few = setup.region.rows(np.arange(min(ANSWERS, len(setup.region))))
-    answers = outputs_at(setup, few)
-    sizer = setup.caller.sizer
+    sizer = prepared.setup.caller.sizer
     per_query = sizer.seconds_per_row
     per_row = None if per_query is None else per_query * prepared.queries_per_row
     settings = prepared.settings.with_facts(
@@ -255,12 +185,13 @@ def _manifest(source: Source, dataset: Dataset, prepared: Prepared, shard: int |
         source=str(source),
         fingerprint=dataset.fingerprint,
         rows=len(dataset),
-        model=model_hash(setup.model),
-        answers=[] if answers is None else answers[:, :16].tolist(),
+        model=known.model,
+        answers=known.answers,
         block=prepared.rows_at_once,
         shard=shard or rows_per_shard(prepared.rows_at_once, len(dataset), per_row, SHARD_SECONDS),
         queries=prepared.queries,
         versions=versions(),
+        objects=known.objects,
     )
 
 
@@ -287,6 +218,12 @@ def _run(
             queries += report.queries
             if report_progress is not None:
                 report_progress(queries, max(expected, queries))
+    away = [report.away for report in reports.values() if report.away is not None]
+    if away:
+        raise MeasurementStopped(
+            f"{len(away):,} of {len(shards):,} parts are not measured, because {away[0]}",
+            "all others are kept: start again with the same call when the files can be read",
+        )
     missing = {shard.name for shard in shards} - set(folder.parts())
     if missing:
         raise SettingsError(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -11,20 +12,23 @@ import numpy as np
 from anharmonic._core.protocols import Integers
 from anharmonic._core.statistics import Moments
 from anharmonic._core.uncertainty import order_by_safe_ends
-from anharmonic.errors import AnharmonicError, first_line
-from anharmonic.measures.streaming.faults import Measure, measure_or_set_aside
+from anharmonic.errors import AnharmonicError, MeasurementStopped, first_line
+from anharmonic.measures.streaming.faults import Losses, Measure, measure_or_set_aside
 from anharmonic.measures.streaming.folder import RunFolder
 from anharmonic.measures.streaming.placing import Placing
 from anharmonic.scores import Scores
 from anharmonic.sources import Aside, Dataset, Rows, Shard
+from anharmonic.sources.identity import plain_key
+from anharmonic.sources.patience import NotNow, read_patiently
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Report", "ShardWork", "identified"]
+__all__ = ["WORST", "Report", "ShardWork", "identified", "readable_batches"]
 
 WORST = 20
 """Rows of each part that are remembered as its most fragile."""
+NO_ROWS = np.empty(0, dtype=np.int64)
 
 
 class Report(NamedTuple):
@@ -34,20 +38,22 @@ class Report(NamedTuple):
     of rows in order: [count, mean, squares, mean of squared, squares of squared, errors²,
     values with errors, what noise alone would read]. `outputs` are moments of the model's answers
     in every block, [count, means, squares] with a number for each column. `worst` are the safe
-    ends, values, errors, files, rows and keys of the most fragile.
+    ends, values, errors, files, rows and keys of the most fragile. `away` says why there is no
+    part: its rows could not be read now, and may be readable later.
     """
 
     shard: str
     rows: int
     measured: int
     aside: int
-    unknown: int
+    unreadable: int
     queries: int
     clipped: int
     precision: float
     blocks: list[list[float]]
     outputs: list[tuple[int, list[float], list[float]]]
     worst: list[list[Any]]
+    away: str | None = None
 
 
 @dataclass(frozen=True)
@@ -62,6 +68,8 @@ class ShardWork:
         How rows become points, and how points are measured.
     block
         Rows that are measured together: shards begin at multiples of it.
+    check
+        Called when all rows are measured and nothing is written yet.
     """
 
     dataset: Dataset
@@ -69,79 +77,112 @@ class ShardWork:
     placing: Placing
     measure: Measure
     block: int
+    check: Callable[[], None] | None = None
 
     def __call__(self, shard: Shard) -> Report:
         """The report of a shard whose part is written."""
-        aside: list[Aside] = []
-        pieces: list[tuple[Rows, Scores]] = []
-        blocks: list[list[float]] = []
-        outputs: list[tuple[int, list[float], list[float]]] = []
-        rows = 0
-        for batch in self._batches(shard, aside):
-            rows += len(batch)
-            setup, kept, unfit = self.placing.place(batch)
-            aside += unfit
-            if setup is None:
-                continue
-            measured = list(measure_or_set_aside(self.measure, setup, kept, aside))
-            blocks += _block_moments([scores for _, scores in measured])
-            outputs += _output_moments([scores for _, scores in measured])
-            pieces += measured
-        table = identified(pieces)
-        report = Report(
-            shard=shard.name,
-            rows=rows,
-            measured=0 if table is None else len(table),
-            aside=sum(row.rows or 0 for row in aside),
-            unknown=sum(row.rows is None for row in aside),
-            queries=sum(scores.queries for _, scores in pieces),
-            clipped=sum(_clipped(scores) for _, scores in pieces),
-            precision=max((scores.settings.precision for _, scores in pieces), default=0.0),
-            blocks=blocks,
-            outputs=outputs,
-            worst=_worst(pieces),
-        )
-        self.folder.write_aside(shard.name, aside)
-        self.folder.write_part(shard, _empty() if table is None else table, report._asdict())
+        found = _Found(shard.name)
+        try:
+            for batch in readable_batches(self.dataset, shard, self.block, found.losses):
+                found.rows += len(batch)
+                setup, kept, unfit = self.placing.place(batch)
+                found.losses.aside += unfit
+                if setup is not None:
+                    found.add(measure_or_set_aside(self.measure, setup, kept, found.losses))
+        except NotNow as problem:
+            return found.report(str(problem))
+        except MemoryError as problem:
+            raise MeasurementStopped(
+                f"there is no memory left for {shard.name} ({first_line(problem)})",
+                "all finished parts are kept: start again with fewer workers, or a smaller "
+                "batch_size",
+            ) from problem
+        if self.check is not None:
+            self.check()
+        report = found.report()
+        self.folder.write_aside(shard.name, found.losses.aside)
+        self.folder.write_part(shard, found.table(), report._asdict())
         return report
 
-    def _batches(self, shard: Shard, aside: list[Aside]) -> Iterator[Rows]:
-        """The shard's rows; where the file is damaged, those before the damage."""
-        done = shard.start
+
+def readable_batches(dataset: Dataset, shard: Shard, block: int, losses: Losses) -> Iterator[Rows]:
+    """A shard's rows in blocks; where the file is damaged, those before the damage."""
+    name = dataset.name_of(shard.file)
+    check = partial(dataset.check_readable, shard.file)
+    for run in dataset.batches(shard, block):
         try:
-            for batch in self.dataset.read(shard, self.block):
-                yield batch
-                done = (done // self.block + 1) * self.block
-        except AnharmonicError:
+            rows = read_patiently(partial(dataset.rows, run, block), check, name)
+        except (AnharmonicError, MemoryError):
             raise
         except Exception as problem:  # damage makes every library fail in ways of its own
-            name = self.dataset.name_of(shard.file)
-            left = self.dataset.count(shard._replace(start=min(done, shard.stop)))
-            aside.append(Aside(name, done, left, f"cannot be read: {first_line(problem)}"))
+            left = dataset.count(shard._replace(start=run.start))
+            reason = f"cannot be read: {first_line(problem)}"
+            losses.aside.append(Aside(name, run.start, left, reason))
+            return
+        yield rows
 
 
-def identified(pieces: list[tuple[Rows, Scores]]) -> pa.Table | None:
+class _Found:
+    """What a shard's rows gave so far: sums, and the scores themselves."""
+
+    def __init__(self, shard: str) -> None:
+        self.shard, self.rows, self.queries, self.clipped = shard, 0, 0, 0
+        self.precision = 0.0
+        self.losses = Losses()
+        self.tables: list[pa.Table] = []
+        self.blocks: list[list[float]] = []
+        self.outputs: list[tuple[int, list[float], list[float]]] = []
+        self.worst: list[list[Any]] = []
+
+    def add(self, measured: Iterable[tuple[Rows, Scores]]) -> None:
+        """Take in the scores of a block; of its rows only who they are is kept."""
+        pieces = list(measured)
+        scores = [piece for _, piece in pieces]
+        self.blocks += _block_moments(scores)
+        self.outputs += _output_moments(scores)
+        self.worst = _worst(self.worst, pieces)
+        self.tables += [identified(rows, piece) for rows, piece in pieces]
+        self.queries += sum(piece.queries for piece in scores)
+        self.clipped += sum(_clipped(piece) for piece in scores)
+        self.precision = max([self.precision, *(piece.settings.precision for piece in scores)])
+
+    def table(self) -> pa.Table:
+        """The scores of all rows."""
+        import pyarrow as pa
+
+        return pa.concat_tables(self.tables) if self.tables else pa.table({"row": NO_ROWS})
+
+    def report(self, away: str | None = None) -> Report:
+        """What is known of the shard."""
+        aside = self.losses.aside
+        return Report(
+            shard=self.shard,
+            rows=self.rows,
+            measured=sum(map(len, self.tables)),
+            aside=sum(row.rows or 0 for row in aside),
+            unreadable=sum(row.rows is None for row in aside),
+            queries=self.queries + self.losses.queries,
+            clipped=self.clipped,
+            precision=self.precision,
+            blocks=self.blocks,
+            outputs=self.outputs,
+            worst=self.worst,
+            away=away,
+        )
+
+
+def identified(rows: Rows, scores: Scores) -> pa.Table:
     """Scores with who their rows are beside them; rows without a number are left out."""
     import pyarrow as pa
 
-    tables = []
-    for rows, scores in pieces:
-        answered = scores.turns > 0
-        table = scores.to_arrow().replace_schema_metadata(None)
-        if not answered.all():
-            table, rows = table.filter(pa.array(answered)), rows.take(answered)
-        who = {"file": pa.repeat(pa.scalar(rows.file), len(rows)), "row": pa.array(rows.numbers)}
-        if rows.keys is not None:
-            who["key"] = rows.keys
-        columns = {**who, **{name: table[name] for name in table.column_names}}
-        tables.append(pa.table(columns))
-    return pa.concat_tables(tables) if tables else None
-
-
-def _empty() -> pa.Table:
-    import pyarrow as pa
-
-    return pa.table({"row": pa.array([], pa.int64())})
+    answered = scores.turns > 0
+    table = scores.to_arrow().replace_schema_metadata(None)
+    if not answered.all():
+        table, rows = table.filter(pa.array(answered)), rows.take(answered)
+    who = {"file": pa.repeat(pa.scalar(rows.file), len(rows)), "row": pa.array(rows.numbers)}
+    if rows.keys is not None:
+        who["key"] = rows.keys
+    return pa.table({**who, **{name: table[name] for name in table.column_names}})
 
 
 def _block_moments(scores: list[Scores]) -> list[list[float]]:
@@ -180,21 +221,22 @@ def _clipped(scores: Scores) -> int:
     return round(scores.settings.clipped * scores.queries)
 
 
-def _worst(pieces: list[tuple[Rows, Scores]]) -> list[list[Any]]:
+def _worst(known: list[list[Any]], pieces: list[tuple[Rows, Scores]]) -> list[list[Any]]:
     """The most fragile rows, by the safe ends of their intervals, the most fragile first."""
-    found: list[list[Any]] = []
+    found = list(known)
+    sign = -1.0
     for rows, scores in pieces:
         low, high = scores.intervals()
+        large = scores.fragile == "large"
+        sign, ends = (-1.0, low) if large else (1.0, high)
         order = order_by_safe_ends(scores.values, (low, high), scores.fragile)
         order = order[np.isfinite(scores.values[order])][:WORST]
-        ends = low if scores.fragile == "large" else high
         found += [_described(rows, scores, ends, row) for row in order.tolist()]
-    sign = -1.0 if not pieces or pieces[0][1].fragile == "large" else 1.0
     return sorted(found, key=lambda entry: sign * float(entry[0]))[:WORST]
 
 
 def _described(rows: Rows, scores: Scores, ends: Any, row: int) -> list[Any]:
-    key = None if rows.keys is None else rows.keys[row].as_py()
+    key = None if rows.keys is None else plain_key(rows.keys[row].as_py())
     numbers: Integers = rows.numbers
     return [
         float(ends[row]),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +27,7 @@ from anharmonic.sources.temporary import TemporaryFolder
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["StoredScores", "summarise"]
+__all__ = ["StoredScores", "reports_of", "summarise"]
 
 WHO = ("file", "row", "key")
 
@@ -55,6 +55,8 @@ class StoredScores:
         queries in all.
     worst_rows
         The most fragile rows, the worst first: file, number there, key, value.
+    shard
+        Rows of a part at most: parts of runs that are cut alike hold the same rows.
     held
         A temporary folder that lives as long as its scores.
     """
@@ -72,6 +74,7 @@ class StoredScores:
     unreadable: int
     queries: int
     worst_rows: list[list[Any]]
+    shard: int
     held: TemporaryFolder | None = field(default=None, compare=False)
 
     @classmethod
@@ -83,7 +86,7 @@ class StoredScores:
             raise InputError(f"{path} holds no run: give the folder that out= or --out named")
         if summary is None:
             raise InputError(f"the run in {path} has not come to its end: start it again to go on")
-        return summarise(folder, Manifest.read(manifest))
+        return summarise(folder, Manifest.read(manifest), reports_of(folder))
 
     def __len__(self) -> int:
         return int(self.values.count)
@@ -163,15 +166,21 @@ class StoredScores:
         columns
             Which to read; all if not given.
         """
-        for _, table in self.folder.named_tables(columns):
+        for name in self.folder.parts():
+            table = self.folder.part(name, columns)
             if len(table):
                 yield table
 
     def pieces(self) -> Iterator[tuple[str, Integers, Scores]]:
         """Parts by their names: the rows' numbers in their file, and their scores."""
-        for name, table in self.folder.named_tables():
-            if len(table):
-                yield name, np.asarray(table["row"].to_numpy()), self._scores(table)
+        for name in self.folder.parts():
+            if (piece := self.piece(name)) is not None:
+                yield name, *piece
+
+    def piece(self, name: str) -> tuple[Integers, Scores] | None:
+        """One part: the rows' numbers in their file, and their scores; None where it has none."""
+        table = self.folder.part(name)
+        return (np.asarray(table["row"].to_numpy()), self._scores(table)) if len(table) else None
 
     def set_aside_rows(self, backend: tables.Backend | None = None) -> Any:
         """Rows that could not be measured, and why, as a frame; None where there are none."""
@@ -182,7 +191,10 @@ class StoredScores:
         """All of them in memory, as `Scores`; `index` says who the rows are."""
         import pyarrow as pa
 
-        return self._scores(pa.concat_tables(list(self.batches())))
+        tables = list(self.batches())
+        if not tables:
+            raise InputError(f"no row of the run in {self.path} could be measured: see set_aside")
+        return self._scores(pa.concat_tables(tables))
 
     def _scores(self, table: pa.Table) -> Scores:
         outputs = tables.column(table, "output")
@@ -232,16 +244,23 @@ class StoredScores:
         )
 
 
+def reports_of(folder: RunFolder, known: Mapping[str, Report] | None = None) -> dict[str, Report]:
+    """What is known of every part, in the order of the rows; `known` need not be read."""
+    told = known or {}
+    return {
+        name: told.get(name) or Report(**folder.about(path))
+        for name, path in folder.parts().items()
+    }
+
+
 def summarise(
     folder: RunFolder,
     manifest: Manifest,
-    reports: dict[str, Report] | None = None,
+    reports: Mapping[str, Report],
     held: TemporaryFolder | None = None,
 ) -> StoredScores:
     """All parts of a run together, merged in the order of the rows whoever measured them."""
-    parts = folder.parts()
-    known = reports or {}
-    every = [known.get(name) or Report(**folder.about(path)) for name, path in parts.items()]
+    every = list(reports.values())
     settings_kind = metric_of(manifest.measure).settings or Settings
     values = squares = Moments.of(np.empty(0))
     outputs = Moments.of(np.empty(0))
@@ -281,9 +300,10 @@ def summarise(
         floor=floors / max(1.0, float(values.count)),
         spread=_spread(outputs),
         set_aside=sum(report.aside for report in every) + unread[0],
-        unreadable=sum(report.unknown for report in every) + unread[1],
+        unreadable=sum(report.unreadable for report in every) + unread[1],
         queries=queries,
         worst_rows=worst[:WORST],
+        shard=manifest.shard,
         held=held,
     )
 

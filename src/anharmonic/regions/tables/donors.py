@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from anharmonic._core.protocols import Floats, Integers
-from anharmonic.regions.tables.editing import edits_of
+from anharmonic.regions.tables.distances import apart, column_squares, named, squared_distances
 from anharmonic.regions.tables.kinds import ColumnKind
 
-__all__ = ["COUNT", "Donors", "Site", "squared_distances"]
+__all__ = ["COUNT", "Donors", "Site"]
 
 COUNT = 10
 """Reference rows that a value is drawn from."""
 CANDIDATES = 64
-"""The nearest rows, among which a column's own are looked for."""
-HELD = 1 << 22
-"""Distances held at once."""
-APART = 2.0
-"""Squared distance of two levels, and of a missing cell from any other: what two numbers differ
-by on average, in units of their spread."""
-MOST_LEVELS = 64
+"""The nearest rows in everything, among which those nearest in all but a column mostly are."""
+HELD = 1 << 17
+"""Distances held at once: what fits in the caches."""
 RESOLUTION = 2.0**20
 """Squared distances that differ by less than a step of this are equal."""
+FARTHEST = 2.0**50
+"""In these steps; all that is farther is equally far."""
 
 
 @dataclass(frozen=True)
@@ -36,35 +36,6 @@ class Site:
 
     columns: tuple[int, ...]
     movement: str
-
-
-def squared_distances(
-    kinds: Sequence[ColumnKind], units: Floats, one: Floats, other: Floats
-) -> Floats:
-    """Squared distances column by column, (…, columns), of rows (…, columns)."""
-    parts = np.empty(np.broadcast_shapes(one.shape, other.shape))
-    for column, kind in enumerate(kinds):
-        parts[..., column] = column_squares(
-            kind, units[column], one[..., column], other[..., column]
-        )
-    return parts
-
-
-def column_squares(kind: ColumnKind, unit: float, mine: Floats, theirs: Floats) -> Floats:
-    """Squared distances of one column's cells."""
-    if kind.movement == "edit":
-        # One edit is one unit. Texts of two rows are not compared: all of a reference have code 0.
-        return np.asarray((edits_of(mine) - edits_of(theirs)) ** 2)
-    if kind.movement == "redraw" and kind.kind != "spiked":
-        # Of a one-hot group two columns differ, where a category differs in one.
-        squares = (APART / 2 if kind.kind == "one-hot" else APART) * (mine != theirs)
-    else:
-        squares = (mine - theirs) / unit
-        squares *= squares
-    gone, absent = np.isnan(mine), np.isnan(theirs)
-    if gone.any() or absent.any():
-        squares = np.where(gone | absent, np.where(gone & absent, 0.0, APART), squares)
-    return np.asarray(squares)
 
 
 @dataclass(frozen=True)
@@ -79,27 +50,12 @@ class Donors:
         What moves as one; each has rows of its own.
     reference : (rows, columns)
         Coded.
-    features : (rows, features)
-        The same as numbers whose squared differences are distances, for a quick first look.
     """
 
     kinds: tuple[ColumnKind, ...]
     units: Floats
     sites: tuple[Site, ...]
     reference: Floats
-    features: Floats
-
-    @classmethod
-    def among(
-        cls,
-        kinds: tuple[ColumnKind, ...],
-        units: Floats,
-        sites: tuple[Site, ...],
-        reference: Floats,
-    ) -> Donors:
-        """Rows among these, coded."""
-        empty = cls(kinds, units, sites, reference, np.empty((0, 0)))
-        return cls(kinds, units, sites, reference, empty.features_of(reference))
 
     @property
     def count(self) -> int:
@@ -112,11 +68,17 @@ class Donors:
         Those nearest in everything but what moves; for steps, nearest in everything, because a
         step is to be small. Copies of the row are no neighbours of it.
         """
-        found = np.empty((len(values), len(self.sites), self.count), dtype=np.int64)
-        size = max(1, HELD // max(1, len(self.reference)))
-        for start in range(0, len(values), size):
-            block = slice(start, start + size)
-            found[block] = self._of_block(values[block])
+        found = np.zeros((len(values), len(self.sites), self.count), dtype=np.int64)
+        steps = [number for number, site in enumerate(self.sites) if site.movement == "step"]
+        for block in self._blocks(len(values)):
+            total = self._distances(values[block])
+            near = _smallest(total, min(CANDIDATES, len(self.reference)))
+            if steps:
+                nearest = _smallest(np.take_along_axis(total, near, axis=1), self.count)
+                found[block, steps] = np.take_along_axis(near, nearest, axis=1)[:, None]
+            for number, site in enumerate(self.sites):
+                if site.movement in ("redraw", "gap"):
+                    found[block, number] = self._nearest_elsewhere(site, values[block], total, near)
         return found
 
     def nearest(self, values: Floats) -> tuple[Floats, Floats, Integers]:
@@ -124,92 +86,105 @@ class Donors:
         (rows, count, columns), their sums, (rows, count), infinite where all others are copies,
         and which rows these are, (rows, count).
         """
-        parts = []
-        size = max(1, HELD // max(1, len(self.reference)))
-        for start in range(0, len(values), size):
-            block = values[start : start + size]
-            candidates = self._candidates(block)
-            squares, total = self._candidate_distances(block, candidates)
-            first = np.argsort(total, axis=1, kind="stable")[:, : self.count]
-            row = np.arange(len(block))[:, None]
-            by_row = np.moveaxis(squares, 0, -1)
-            parts.append((by_row[row, first], total[row, first], candidates[row, first]))
-        squares_parts, total_parts, row_parts = zip(*parts, strict=True)
-        return (
-            np.concatenate(squares_parts),
-            np.concatenate(total_parts),
-            np.concatenate(row_parts),
-        )
+        totals, rows = [], []
+        for block in self._blocks(len(values)):
+            total = self._distances(values[block])
+            rows.append(np.argsort(total, axis=1, kind="stable")[:, : self.count])
+            totals.append(np.take_along_axis(total, rows[-1], axis=1))
+        near = np.concatenate(rows)
+        theirs = self.reference[near]
+        squares = squared_distances(self.kinds, self.units, values[:, None, :], theirs)
+        return squares, np.concatenate(totals), near
 
-    def _of_block(self, values: Floats) -> Integers:
-        candidates = self._candidates(values)
-        squares, total = self._candidate_distances(values, candidates)
-        count = min(self.count, candidates.shape[1])
-        found = np.empty((len(values), len(self.sites), self.count), dtype=np.int64)
-        for number, site in enumerate(self.sites):
-            distances = total
-            if site.movement in ("redraw", "gap"):
-                distances = total - squares[list(site.columns)].sum(axis=0)
-            nearest = np.argpartition(_keyed(distances), count - 1, axis=1)[:, :count]
-            # In the candidates' order, so that a draw means the same row in any batch.
-            nearest.sort(axis=1)
-            rows = np.take_along_axis(candidates, nearest, axis=1)
-            found[:, number] = np.resize(rows.T, (self.count, len(values))).T
+    def _blocks(self, count: int) -> Iterator[slice]:
+        """So many rows, a few at a time."""
+        size = max(1, HELD // len(self.reference))
+        for start in range(0, count, size):
+            yield slice(start, min(count, start + size))
+
+    def _distances(self, values: Floats) -> Floats:
+        """Squared distances (rows, others); infinite to a copy, which is no neighbour."""
+        total = np.zeros((len(values), len(self.reference)))
+        unlike: dict[float, NDArray[np.uint16]] = {}
+        for column, kind in enumerate(self.kinds):
+            mine, levels_apart = values[:, column, None], apart(kind)
+            if levels_apart is None:
+                theirs = self._by_column[column]
+                total += column_squares(kind, self.units[column], mine, theirs)
+            else:
+                # Counted in two bytes and multiplied once, levels take half the time.
+                count = unlike.setdefault(levels_apart, np.zeros(total.shape, dtype=np.uint16))
+                count += named(mine) != self._named_by_column[column]
+        for levels_apart, count in unlike.items():
+            total += levels_apart * count
+        total[total == 0] = np.inf
+        return total
+
+    def _nearest_elsewhere(
+        self, site: Site, values: Floats, total: Floats, near: Integers
+    ) -> Integers:
+        """The other rows (rows, count) that are nearest in all but a site's columns.
+
+        Parameters
+        ----------
+        site, values
+            What is left out of the distance, and coded rows.
+        total : (rows, others)
+            Squared distances in everything.
+        near : (rows, candidates)
+            The other rows that are nearest in everything.
+        """
+        most = self._most(site)
+        if most is None or near.shape[1] == total.shape[1]:
+            return _smallest(total - self._part(site, values), self.count)
+        to_near = np.take_along_axis(total, near, axis=1)
+        elsewhere = to_near - self._part(site, values, near)
+        nearest = _smallest(elsewhere, self.count)
+        found = np.take_along_axis(near, nearest, axis=1)
+        # Where numbers are dense, all candidates have the row's own level, and rows of other
+        # levels are nearer elsewhere. No other row is nearer there than the farthest candidate is
+        # in everything, less the most that the site may make of it.
+        farthest = np.take_along_axis(elsewhere, nearest, axis=1).max(axis=1)
+        unsure = np.flatnonzero(farthest + 2 / RESOLUTION >= to_near.max(axis=1) - most)
+        if len(unsure):
+            all_elsewhere = total[unsure] - self._part(site, values[unsure])
+            found[unsure] = _smallest(all_elsewhere, self.count)
         return found
 
-    def _candidate_distances(self, values: Floats, candidates: Integers) -> tuple[Floats, Floats]:
-        """Squared distances (columns, rows, candidates), and their sums, (rows, candidates)."""
-        squares = np.empty((len(self.kinds), *candidates.shape))
-        for column, kind in enumerate(self.kinds):
-            squares[column] = column_squares(
-                kind,
-                self.units[column],
-                values[:, column, None],
-                self.reference[:, column][candidates],
-            )
-        total = squares.sum(axis=0)
-        # A copy, the row itself among them, is no neighbour.
-        total[total == 0] = np.inf
-        return squares, total
+    def _most(self, site: Site) -> float | None:
+        """The most that a site may make of a squared distance; None where that has no end."""
+        parts = [apart(self.kinds[column]) for column in site.columns]
+        known = [part for part in parts if part is not None]
+        return sum(known) if len(known) == len(parts) else None
 
-    def _candidates(self, values: Floats) -> Integers:
-        """The nearest reference rows by features, in their own order: (rows, candidates)."""
-        count = min(CANDIDATES, len(self.reference))
-        if count == len(self.reference):
-            return np.broadcast_to(np.arange(count), (len(values), count))
-        mine = self.features_of(values)
-        # ‖a − b‖² = ‖a‖² − 2ab + ‖b‖², of which ‖a‖² is the same for all of a row.
-        lengths = np.einsum("rf,rf->r", self.features, self.features)
-        distances = lengths - 2 * (mine @ self.features.T)
-        nearest = np.argpartition(_keyed(distances), count - 1, axis=1)[:, :count]
-        return np.sort(nearest, axis=1)
+    def _part(self, site: Site, values: Floats, others: Integers | None = None) -> Floats:
+        """A site's part of squared distances to all rows, or to some others: (rows, others)."""
+        part: Floats = np.zeros(())
+        for column in site.columns:
+            cells = self._by_column[column]
+            theirs = cells if others is None else cells[others]
+            mine = values[:, column, None]
+            part = part + column_squares(self.kinds[column], self.units[column], mine, theirs)
+        return part
 
-    def features_of(self, values: Floats) -> Floats:
-        """Coded rows as numbers whose squared differences add up to distances."""
-        parts: list[Floats] = [np.zeros((len(values), 1))]
-        for column, kind in enumerate(self.kinds):
-            cells = values[:, column]
-            if kind.movement == "edit":
-                continue
-            if kind.movement == "redraw" and kind.kind not in ("spiked", "one-hot"):
-                known = self.reference[:, column]
-                levels, counts = np.unique(known[np.isfinite(known)], return_counts=True)
-                kept = np.sort(levels[np.argsort(-counts, kind="stable")[:MOST_LEVELS]])
-                parts.append((cells[:, None] == kept).astype(np.float64))
-            else:
-                present = np.nan_to_num(cells / self.units[column])
-                parts.append(present[:, None].astype(np.float64))
-            if np.isnan(self.reference[:, column]).any():
-                parts.append(np.isnan(cells)[:, None].astype(np.float64))
-        return np.concatenate(parts, axis=1)
+    @cached_property
+    def _by_column(self) -> Floats:
+        return np.ascontiguousarray(self.reference.T)
+
+    @cached_property
+    def _named_by_column(self) -> Floats:
+        return named(self._by_column)
 
 
-def _keyed(distances: Floats) -> Floats:
-    """Distances (rows, others) as keys that are never equal in a row.
+def _smallest(distances: Floats, count: int) -> Integers:
+    """Places of the smallest distances (rows, others) of each row, ascending: (rows, count).
 
-    Categories make many ties, and rounding, which depends on the batch, must not break them:
-    whole numbers, and behind the point the other row's number.
+    Categories make many ties, which go to the first: keys are whole numbers, of the distance in
+    front and of the place behind, so that no two are equal and a draw means the same row in any
+    batch.
     """
-    keys = np.rint(distances * RESOLUTION)
-    keys += np.arange(distances.shape[1]) / distances.shape[1]
-    return np.asarray(keys)
+    others = distances.shape[1]
+    keys = np.rint(np.minimum(distances * RESOLUTION, FARTHEST)).astype(np.int64)
+    keys *= others
+    keys += np.arange(others)
+    return np.sort(np.partition(keys, count - 1, axis=1)[:, :count] % others, axis=1)

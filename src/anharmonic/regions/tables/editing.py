@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from anharmonic._core.frames import is_missing
 from anharmonic._core.protocols import Floats, Integers
 from anharmonic._core.randomness import generator
 from anharmonic._core.streams import Stream
@@ -34,7 +35,7 @@ def edited_again(codes: Floats, words: Integers) -> Floats:
 
 def edited(cell: object, code: float, change: TextChange | None) -> object:
     """A cell as its code says: as it is, or edited so many times."""
-    if code == 0 or cell is None or cell != cell:
+    if code == 0 or is_missing(cell):
         return cell
     address, count = divmod(int(code), EDITS)
     random = generator(address, Stream.TEXT_EDIT)

@@ -8,6 +8,11 @@ square sⱼ·R², and at least now and then: it takes the value of a reference r
 all else (categories), or steps as far as such a row is away, to one side or the other (whole
 numbers, orders, dates). What the reference rules out beside a new value comes along from the same
 row, and a step into what it rules out is not made: a plausible row makes plausible neighbours.
+
+What moves as one is a site: a category, a one-hot group, a column of steps, or the gaps of a
+column. With its share sⱼ (`site_shares`) and the mean square rⱼ of a move (`reaches`) its chance is
+min(1, sⱼ·R²/rⱼ) (`chances`). A category's share is raised to at least ½/m·rⱼ/D², m the number of
+categories and D the distance between nearest rows (`nearest`): at R = D its chance is ½/m or more.
 """
 
 from __future__ import annotations
@@ -20,12 +25,17 @@ from numpy.typing import NDArray
 
 from anharmonic._core.protocols import Floats, Integers
 from anharmonic.regions.tables.coding import Coding
-from anharmonic.regions.tables.donors import Donors, Site, squared_distances
+from anharmonic.regions.tables.distances import squared_distances
+from anharmonic.regions.tables.donors import Donors, Site
 from anharmonic.regions.tables.editing import edited
 from anharmonic.regions.tables.kinds import ColumnKind
 from anharmonic.regions.tables.pairs import PairsSeen
 
-__all__ = ["TableNeighbourhood"]
+__all__ = ["LAW", "TableNeighbourhood"]
+
+LAW = 2
+"""The number of this law: a change that moves rows otherwise has another one, so that scores of
+one are not taken for scores of the other."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,7 +171,7 @@ class TableNeighbourhood:
         if np.isnan(code) or self.kinds[column].movement == "edit":
             return False
         code_of = None if self.coding is None else self.coding.columns[column]
-        return code_of is None or not (code_of.listed or code_of.stamp)
+        return code_of is None or not (code_of.by_level or code_of.calendar)
 
     def text(self, column: int, code: float, cell: object = None) -> str:
         """A coded cell as people read it; of an edited text, the text that the `cell` became."""

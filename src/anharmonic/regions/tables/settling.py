@@ -17,11 +17,12 @@ from anharmonic._core.protocols import Array, Floats, Integers
 from anharmonic._core.randomness import generator
 from anharmonic._core.streams import Stream
 from anharmonic.errors import PointsError
+from anharmonic.regions.tables.choosing import choose_kinds
 from anharmonic.regions.tables.coding import Coding, code_columns
 from anharmonic.regions.tables.donors import COUNT, Donors, Site
-from anharmonic.regions.tables.kinds import ColumnKind, Kinds, choose_kinds
+from anharmonic.regions.tables.kinds import ColumnKind, Kinds
 from anharmonic.regions.tables.moving import alternatives
-from anharmonic.regions.tables.neighbourhood import TableNeighbourhood
+from anharmonic.regions.tables.neighbourhood import LAW, TableNeighbourhood
 from anharmonic.regions.tables.pairs import count_pairs
 
 __all__ = ["SettledTable", "table_neighbourhood"]
@@ -35,8 +36,8 @@ CALIBRATED = 256
 FEWEST = COUNT + 1
 """Reference rows, at least: each is to have as many others as a value is drawn from."""
 LEAST = 0.5
-"""Of all neighbours at the distance between nearest rows, the share in which some category moves
-at the least: each has an equal part of it."""
+"""How many categories of a neighbour at the distance between nearest rows are drawn anew, at the
+least and on average: each has an equal part of it."""
 
 
 class SettledTable(NamedTuple):
@@ -97,7 +98,7 @@ def table_neighbourhood(
     if not kinds:
         return SettledTable(None, codes, known, held)
     _refuse_few(kinds, known, "points" if reference is None else "reference")
-    law = _calibrated(kinds, coding, units, codes, known, seed)
+    law = _calibrated(kinds, coding, units, known, seed)
     return SettledTable(law, codes, known, held)
 
 
@@ -105,16 +106,16 @@ def _calibrated(
     kinds: tuple[ColumnKind, ...],
     coding: Coding | None,
     units: Floats,
-    points: Floats,
     known: Floats,
     seed: int,
 ) -> TableNeighbourhood:
     """The law, with the shares and reaches that the reference's nearest rows show."""
     rows = known[_sample(len(known), DONORS, generator(seed, Stream.TABLE_ROWS))]
-    both = np.concatenate([points, known])
-    sites = _sites(kinds, np.isnan(both).any(axis=0))
-    donors = Donors.among(kinds, units, sites, rows)
-    low, high = _ends(kinds, both)
+    # All from the reference alone: no row's neighbours depend on what other rows are measured.
+    gaps = np.asarray(np.isnan(known).any(axis=0))
+    sites = _sites(kinds, gaps)
+    donors = Donors(kinds, units, sites, rows)
+    low, high = _ends(kinds, known)
     law = TableNeighbourhood(
         kinds=kinds,
         coding=coding,
@@ -127,7 +128,7 @@ def _calibrated(
         site_shares=np.zeros(len(sites)),
         reaches=np.zeros(len(sites)),
         nearest=1.0,
-        gaps=np.asarray(np.isnan(known).any(axis=0)),
+        gaps=gaps,
     )
     looked_at = rows[:CALIBRATED]
     near = _near_rows(donors, looked_at)
@@ -164,7 +165,7 @@ def _calibrated(
         site_shares=shares,
         reaches=reaches,
         nearest=nearest,
-        fingerprint=_fingerprint(kinds, units, rows),
+        fingerprint=_fingerprint(kinds, units, rows, (low, high)),
     )
 
 
@@ -177,7 +178,7 @@ def _near_rows(donors: Donors, values: Floats) -> tuple[float, Floats, Floats] |
     rows = donors.reference
     _, first = np.unique(np.nan_to_num(rows, nan=-1e300), axis=0, return_index=True)
     once = rows[np.sort(first)]
-    among = Donors.among(donors.kinds, donors.units, donors.sites, once)
+    among = Donors(donors.kinds, donors.units, donors.sites, once)
     squares, totals, near = among.nearest(values)
     apart = np.isfinite(totals[:, 0])
     if not apart.any():
@@ -236,7 +237,7 @@ def _units(kinds: Sequence[ColumnKind], known: Floats) -> Floats:
 
 
 def _ends(kinds: Sequence[ColumnKind], values: Floats) -> tuple[Floats, Floats]:
-    """Where steps and bounded numbers end: at what points and reference have."""
+    """Where steps and bounded numbers end: at what the reference has."""
     low, high = np.full(len(kinds), -np.inf), np.full(len(kinds), np.inf)
     for column, kind in enumerate(kinds):
         present = values[np.isfinite(values[:, column]), column]
@@ -288,9 +289,12 @@ def _sample(count: int, most: int, random: np.random.Generator) -> Integers:
     return np.sort(random.choice(count, most, replace=False))
 
 
-def _fingerprint(kinds: Sequence[ColumnKind], units: Floats, rows: Floats) -> str:
-    digest = blake2b(digest_size=16)
-    digest.update(json.dumps([[kind.name, kind.kind, kind.group] for kind in kinds]).encode())
-    digest.update(np.asarray(units, dtype="<f8").tobytes())
-    digest.update(np.asarray(np.nan_to_num(rows, nan=-1e300), dtype="<f8").tobytes())
+def _fingerprint(
+    kinds: Sequence[ColumnKind], units: Floats, rows: Floats, ends: tuple[Floats, Floats]
+) -> str:
+    """A short text that is the same for the same law, as this version has it."""
+    names = [[kind.name, kind.kind, kind.group] for kind in kinds]
+    digest = blake2b(json.dumps([LAW, names]).encode(), digest_size=16)
+    for numbers in (units, rows, *ends):
+        digest.update(np.asarray(np.nan_to_num(numbers, nan=-1e300), dtype="<f8").tobytes())
     return digest.hexdigest()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import json
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,10 +14,17 @@ import numpy as np
 from anharmonic._core.protocols import Array
 from anharmonic.errors import SettingsError
 from anharmonic.regions.tables.coding import Coding, ColumnCode
+from anharmonic.regions.tables.dates import Calendar
 from anharmonic.regions.tables.donors import Donors, Site
 from anharmonic.regions.tables.kinds import ColumnKind
-from anharmonic.regions.tables.neighbourhood import TableNeighbourhood
+from anharmonic.regions.tables.neighbourhood import LAW, TableNeighbourhood
 from anharmonic.regions.tables.pairs import PairsSeen
+from anharmonic.regions.tables.stored_cells import (
+    level_fact,
+    level_from,
+    missing_fact,
+    missing_from,
+)
 
 __all__ = [
     "coding_facts",
@@ -29,7 +37,6 @@ __all__ = [
 ]
 
 ARRAYS = ("units", "low", "high", "site_shares", "reaches", "gaps")
-PLAIN = (str, int, float, bool)
 
 
 def law_arrays(law: TableNeighbourhood) -> dict[str, Array]:
@@ -63,7 +70,9 @@ def law_facts(law: TableNeighbourhood) -> dict[str, object]:
     if any(kind.kind == "own" for kind in law.kinds):
         raise SettingsError("kinds= with a function cannot be saved: name a kind, or hold it still")
     return {
+        "version": LAW,
         "kinds": [list(kind[:3]) for kind in law.kinds],
+        "orders": [list(kind.order) for kind in law.kinds],
         "sites": [[list(site.columns), site.movement] for site in law.sites],
         "number_share": law.number_share,
         "nearest": law.nearest,
@@ -73,14 +82,25 @@ def law_facts(law: TableNeighbourhood) -> dict[str, object]:
 
 
 def law_from(facts: Mapping[str, Any], arrays: Mapping[str, Array]) -> TableNeighbourhood:
-    """The law that `law_facts` and `law_arrays` describe."""
-    kinds = tuple(ColumnKind(*kind) for kind in facts["kinds"])
+    """The law that `law_facts` and `law_arrays` describe; said where it was another one then."""
+    if facts.get("version", 1) != LAW:
+        warnings.warn(
+            "the file was written by another version of anharmonic, in which neighbours in tables "
+            "were drawn otherwise: scores are not quite comparable, so fit or plan anew",
+            stacklevel=2,
+        )
+    # A file of an earlier version holds no orders.
+    orders = facts.get("orders", [()] * len(facts["kinds"]))
+    kinds = tuple(
+        ColumnKind(name, kind, group, order=tuple(order))
+        for (name, kind, group), order in zip(facts["kinds"], orders, strict=True)
+    )
     sites = tuple(Site(tuple(columns), movement) for columns, movement in facts["sites"])
     reference, learnt = arrays["law.reference"], {name: arrays[f"law.{name}"] for name in ARRAYS}
     return TableNeighbourhood(
         kinds=kinds,
         coding=coding_from(facts["codes"], kinds),
-        donors=Donors.among(kinds, learnt["units"], sites, reference),
+        donors=Donors(kinds, learnt["units"], sites, reference),
         pairs=_pairs_from(arrays),
         number_share=facts["number_share"],
         nearest=facts["nearest"],
@@ -93,16 +113,16 @@ def coding_facts(coding: Coding | None) -> list[dict[str, object]] | None:
     """How columns are coded, ready for JSON."""
     if coding is None:
         return None
-    return [
-        {
-            "levels": [_plain(level) for level in code.levels],
-            "listed": code.listed,
-            "origin": code.origin,
-            "unit": code.unit,
-            "stamp": code.stamp,
-        }
-        for code in coding.columns
-    ]
+    return [_code_facts(code) for code in coding.columns]
+
+
+def _code_facts(code: ColumnCode) -> dict[str, object]:
+    facts: dict[str, object] = {
+        "levels": [level_fact(code.kind.name, level) for level in code.levels],
+        "listed": code.by_level,
+        "missing": missing_fact(code.missing),
+    }
+    return facts if code.calendar is None else facts | code.calendar._asdict()
 
 
 def coding_from(
@@ -111,11 +131,18 @@ def coding_from(
     """The coding that `coding_facts` describes."""
     if facts is None:
         return None
-    return Coding(
-        tuple(
-            ColumnCode(kind, **{**code, "levels": tuple(code["levels"])})
-            for kind, code in zip(kinds, facts, strict=True)
-        )
+    return Coding(tuple(map(_code_from, kinds, facts)))
+
+
+def _code_from(kind: ColumnKind, facts: Mapping[str, Any]) -> ColumnCode:
+    # A file of an earlier version names no unit of time for what is no date, and no missing cell.
+    dated = facts.get("stamp")
+    return ColumnCode(
+        kind,
+        levels=tuple(map(level_from, facts["levels"])),
+        by_level=facts["listed"],
+        calendar=Calendar(facts["origin"], facts["unit"], dated) if dated else None,
+        missing=missing_from(facts.get("missing")),
     )
 
 
@@ -132,7 +159,3 @@ def law_from_text(text: str) -> TableNeighbourhood:
     saved = json.loads(text)
     with np.load(io.BytesIO(base64.b64decode(saved["arrays"])), allow_pickle=False) as arrays:
         return law_from(saved["facts"], dict(arrays))
-
-
-def _plain(level: object) -> object:
-    return level if isinstance(level, PLAIN) else str(level)

@@ -26,7 +26,9 @@ def details_of(alarm: Alarm, at: int, since: int) -> str | None:
     """
     details: dict[str, object] = {}
     if isinstance(alarm, Alarm):
-        details["words"] = str(replace(alarm, at=at, since=since))[:MOST_CHARACTERS]
+        # The remark is stored beside them.
+        words = str(replace(alarm, at=at, since=since, remark=""))
+        details["words"] = words[:MOST_CHARACTERS]
     for name in ("columns", "segments"):
         carriers = getattr(alarm, name, None)
         if carriers:

@@ -10,11 +10,18 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Iterator
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from anharmonic.serve.http.problems import BadRequest
 from anharmonic.serve.monitor.metadata import metadata_texts
-from anharmonic.serve.monitor.payloads import MOST_POINTS, MOST_TEXT, build_events, check_size
+from anharmonic.serve.monitor.payloads import (
+    MOST_POINTS,
+    MOST_TEXT,
+    build_events,
+    check_size,
+    seconds_since_1970,
+)
 from anharmonic.serve.monitor.records import Event
 from anharmonic.serve.monitor.row_schema import RowSchema
 
@@ -199,7 +206,7 @@ def _moments(values: list[object] | None) -> list[float | None] | None:
         return None
     moments: list[float | None] = []
     for value in values:
-        seconds = value.timestamp() if hasattr(value, "timestamp") else value
+        seconds = seconds_since_1970(value) if isinstance(value, datetime) else value
         if seconds is None or (isinstance(seconds, int | float) and abs(seconds) <= 1e11):
             moments.append(seconds)
         else:

@@ -14,7 +14,7 @@ from datetime import datetime
 
 from anharmonic.serve.http.problems import BadRequest
 from anharmonic.serve.monitor.inference import check_segment, rows_of_request
-from anharmonic.serve.monitor.payloads import build_events
+from anharmonic.serve.monitor.payloads import build_events, seconds_since_1970
 from anharmonic.serve.monitor.records import Event
 from anharmonic.serve.monitor.row_schema import RowSchema
 
@@ -92,6 +92,6 @@ def _data(event: Mapping[str, object]) -> bytes:
 
 def _moment(text: object) -> float | None:
     try:
-        return datetime.fromisoformat(str(text)).timestamp() if text else None
+        return seconds_since_1970(datetime.fromisoformat(str(text))) if text else None
     except (ValueError, OverflowError, OSError):
         raise BadRequest("a CloudEvent's time is written as RFC 3339", status=400) from None

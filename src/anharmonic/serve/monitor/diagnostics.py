@@ -78,9 +78,15 @@ class Diagnostics:
 
     def __init__(self, pipeline: Pipeline) -> None:
         monitor: Any = pipeline.stored_monitor.monitor
-        self._columns = _cached(pipeline, "columns", getattr(monitor, "columns", None), _columns)
-        curve = getattr(monitor, "performance_curve", None)
-        now = getattr(monitor, "performance", None)
+        columns, curve, now = (
+            getattr(monitor, name, None) for name in ("columns", "performance_curve", "performance")
+        )
+        # A monitor has these methods also where it watches no inputs, or knows no labels.
+        if getattr(monitor, "fitted_inputs", columns) is None:
+            columns = None
+        if getattr(monitor, "judge", curve) is None:
+            curve = now = None
+        self._columns = _cached(pipeline, "columns", columns, _columns)
         self._curve = _cached(pipeline, "performance", curve, plain_windows)
         self._now = _cached(pipeline, "performance", now, plain_window)
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any, TypedDict
 
+from anharmonic.monitor.performance_watch import PERFORMANCE
 from anharmonic.serve.monitor.history import Curves, read_curves
 from anharmonic.serve.monitor.past import ShownAlarm, is_small_end, shown_alarm
 from anharmonic.serve.monitor.queries import AlarmRow, EventRow, LabelRow, SegmentRow
 from anharmonic.serve.monitor.records import Cell, LabelValue
+from anharmonic.serve.monitor.short import short
 from anharmonic.serve.monitor.summaries import UsualScores, UsualValues
 from anharmonic.serve.monitor.views import View, named_point
 
@@ -31,8 +33,12 @@ class CarryingRow(TypedDict):
 
 
 class AlarmPage(TypedDict):
-    """All that is known of an alarm; `began` is the time of the event that it began near."""
+    """All that is known of an alarm; `began` is the time of the event that it began near.
 
+    One that labels raised is `by_labels`: it has neither curves of its own nor rows that carry it.
+    """
+
+    by_labels: bool
     model: str
     version: str
     alarm: ShownAlarm
@@ -78,6 +84,7 @@ def read_alarm(view: View, id: str) -> AlarmPage | None:
     span = (max(1, alarm["since"] - around), min(view.last, alarm["sequence"] + around))
     alone = set(watch) | set(view.evidence) == {watched}
     return {
+        "by_labels": watched == PERFORMANCE,
         "model": status["model"],
         "version": status["version"],
         "alarm": shown_alarm(alarm),
@@ -120,6 +127,8 @@ def _carrying_rows(view: View, alarm: AlarmRow, column: str | None) -> tuple[lis
     """The rows between its beginning and the alarm whose values speak most for it."""
     queries, watched = view.queries, alarm["watched"]
     begin, end, segment = alarm["since"] - 1, alarm["sequence"], alarm["segment"]
+    if watched == PERFORMANCE:
+        return [], ""
     if watched not in view.summary["watch"]:
         return queries.newest(ROWS, end, segment), "the latest before the alarm"
     small, usual = is_small_end(watched, alarm), view.summary["scores"].get(watched)
@@ -177,7 +186,7 @@ def _usual_words(value: Cell, usual: UsualValues) -> tuple[str, bool]:
     if usual["kind"] == "number":
         if "middle" not in usual:
             return "never there in the reference", True
-        words = f"{usual['middle']:.4g} ({usual['low']:.4g} to {usual['high']:.4g})"
+        words = f"{short(usual['middle'])} ({short(usual['low'])} to {short(usual['high'])})"
         outside = isinstance(value, int | float) and not usual["low"] <= value <= usual["high"]
         return words, outside
     share = usual["shares"].get(str(value))

@@ -44,6 +44,8 @@ NAMES = {
     "scale": "the units",
     "reduction": "the reduction",
     "bounds": "the bounds",
+    "window": "--window",
+    "memory": "--memory",
 }
 """What a difference is called in messages: the option that sets it, where there is one."""
 
@@ -80,6 +82,9 @@ class Identity:
             "reduction": _name_of(scorer.reduction),
             "scores": _recognised_by(monitor),
         }
+        judge = getattr(monitor, "judge", None)
+        if judge is not None:
+            plain |= {"window": judge.tracker.window, "memory": judge.memory}
         # Through JSON, so that it compares equal to what a store gives back: tuples are lists.
         return cls.read(json.dumps(plain))
 

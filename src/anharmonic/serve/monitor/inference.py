@@ -158,13 +158,15 @@ def _values_of_list(tensor: Mapping[str, object], datatype: str) -> Tensor:
     kinds = (str, type(None)) if datatype == "BYTES" else (int, float, type(None))
     if not all(isinstance(value, kinds) for value in flat):
         raise BadRequest(f"an input's data are not {datatype}")
+    if datatype == "BOOL":
+        flat = [None if value is None else bool(value) for value in flat]
     try:
-        return np.array(flat, dtype=object if datatype == "BYTES" else np.float64)
+        return np.array(flat, dtype=object if datatype in ("BYTES", "BOOL") else np.float64)
     except OverflowError:
         raise BadRequest(f"an input's data are not {datatype}") from None
 
 
-def _values_of_bytes(raw: bytes, datatype: str) -> NDArray[np.float64]:
+def _values_of_bytes(raw: bytes, datatype: str) -> Tensor:
     if datatype in ("BYTES", "BF16"):
         raise BadRequest(f"{datatype} as bytes is not read here: send it in the JSON")
     kind = np.dtype(DATATYPES[datatype]).newbyteorder("<")
@@ -172,4 +174,5 @@ def _values_of_bytes(raw: bytes, datatype: str) -> NDArray[np.float64]:
         raise BadRequest(f"{len(raw)} bytes are no whole number of {datatype}")
     if len(raw) // kind.itemsize > MOST_VALUES:
         raise BadRequest(f"more than {MOST_VALUES:,} values: send fewer", status=413, kind="size")
-    return np.frombuffer(raw, dtype=kind).astype(np.float64)
+    values = np.frombuffer(raw, dtype=kind)
+    return values.astype(object if datatype == "BOOL" else np.float64)

@@ -83,6 +83,7 @@ class Ingest:
                 "replaced": sum(result.replaced for result in results),
                 "duplicates": sum(result.duplicate for result in results),
                 "unknown": sum(result.unknown for result in results),
+                "unused": sum(result.unused for result in results),
             }
         )
 

@@ -88,6 +88,12 @@ class Metrics:
             LABELS,
             registry=registry,
         ).labels(**labels)
+        self.labels_unused = Counter(
+            "gamma_labels_unused",
+            "Labels of points that the monitor did not score, or no longer waits for.",
+            LABELS,
+            registry=registry,
+        ).labels(**labels)
         self.labels_waiting = Gauge(
             "gamma_labels_waiting", "Labels whose points have not come.", LABELS, registry=registry
         ).labels(**labels)
@@ -142,6 +148,7 @@ class Metrics:
             self.alarms.labels(**self._labels, segment=self._scope_label(alarm.segment)).inc()
         self.alarming.set(float(outcome.alarm))
         self.labels.inc(sum(not result.duplicate for result in outcome.labels))
+        self.labels_unused.inc(outcome.unused)
         self.labels_waiting.set(self.stored_monitor.waiting_labels)
         self._set_evidence()
 

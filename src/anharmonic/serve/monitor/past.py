@@ -77,11 +77,12 @@ def read_past(view: View, axis: Axis) -> Past:
     after = max(0, last - EVENTS_SHOWN)
     alarms = queries.alarms(ALARMS)
     standing = queries.standing(ALARMS)
-    shown = _choose_shown(view, standing)
+    cause = next((row for row in standing if row["watched"] in view.summary["watch"]), None)
+    shown = _choose_shown(view, cause)
     first = view.summary["watch"][0]
     # The first thing watched has a column of its own in the store.
     watched = None if shown["watched"] == first else shown["watched"]
-    since = standing[0]["since"] if standing else None
+    since = cause["since"] if cause else standing[0]["since"] if standing else None
     begin = max(after, (since or 1) - 1)
     worst = queries.worst(WORST, begin, watched, shown["smallest"])
     names = _order_channels(view, standing)
@@ -126,11 +127,9 @@ def is_small_end(watched: str, alarm: AlarmRow | None) -> bool:
     return alarm["direction"] == "down" if alarm else watched in SMALL_IS_FRAGILE
 
 
-def _choose_shown(view: View, standing: list[AlarmRow]) -> Shown:
+def _choose_shown(view: View, alarm: AlarmRow | None) -> Shown:
     """What points are listed by: what alarmed first, if it has values, else the first watched."""
-    watch = view.summary["watch"]
-    alarm = next((row for row in standing if row["watched"] in watch), None)
-    watched = alarm["watched"] if alarm else watch[0]
+    watched = alarm["watched"] if alarm else view.summary["watch"][0]
     smallest = is_small_end(watched, alarm)
     return {"watched": watched, "smallest": smallest, "title": _title(watched)}
 
@@ -145,7 +144,10 @@ def _order_channels(view: View, standing: list[AlarmRow]) -> list[str]:
     rest = sorted(
         (name for name in evidence if name not in watch), key=lambda name: -evidence[name]
     )
-    return list(dict.fromkeys([*(row["watched"] for row in standing), *watch, *rest]))
+    # Labels raise alarms too, and have no scores to chart.
+    charted = {*watch, *evidence}
+    alarmed = [row["watched"] for row in standing if row["watched"] in charted]
+    return list(dict.fromkeys([*alarmed, *watch, *rest]))
 
 
 def _channel(view: View, name: str, standing: list[AlarmRow], series: Series) -> Channel:
@@ -168,12 +170,12 @@ def _segments(view: View, after: int, watched: str | None) -> list[NamedSegment]
     named: list[NamedSegment] = [
         {**row, "name": row["segment"], "log_evidence": evidence.get(row["segment"])}
         for row in rows
-        if row["segment"] is not None
+        if row["segment"]
     ]
     rest: list[NamedSegment] = [
         {**row, "name": "no segment", "log_evidence": None}
         for row in rows
-        if row["segment"] is None and named
+        if not row["segment"] and named
     ]
     return [_all_traffic(rows, evidence.get(None)), *named, *rest] if rows else []
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from pydantic import (
@@ -25,6 +26,7 @@ from anharmonic.serve.monitor.row_schema import MOST_CHARACTERS, RowSchema
 __all__ = [
     *("MOST_POINTS", "MOST_TEXT", "MOST_VALUES", "Id", "Observe", "Observed"),
     *("build_events", "check_size", "describe_errors", "events_of_json"),
+    "seconds_since_1970",
 ]
 
 MOST_POINTS = 10_000
@@ -164,6 +166,11 @@ def build_events(
         )
         for index, row in enumerate(rows)
     ]
+
+
+def seconds_since_1970(moment: datetime) -> float:
+    """A moment as a number; one without a time zone is UTC, wherever the service runs."""
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
 def describe_errors(problem: ValidationError) -> str:

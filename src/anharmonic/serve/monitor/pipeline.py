@@ -243,7 +243,7 @@ class Pipeline:
         await self._commit(requests, whole)
 
     async def _commit(self, requests: list[QueuedRequest], scores: EventScores) -> None:
-        """All of it in one transaction; a request with a value that cannot be stored is left out.
+        """All of it in one transaction; a request that cannot be observed or stored is left out.
 
         Which one that is, is found by halving.
         """
@@ -252,18 +252,20 @@ class Pipeline:
             outcome = await self._store_thread.submit(
                 lambda: self.stored_monitor.commit(events, scores)
             )
-        except UnstorableValue as fault:
+        except Exception as problem:
+            at_fault = isinstance(problem, UnstorableValue) or not isinstance(problem, ServiceError)
+            if not at_fault:
+                self.health.record_problem(problem)
+                self._refuse(requests, self._as_service_error(problem))
+                return
             if len(requests) == 1:
-                self._refuse(requests, fault)
+                self._log_problem(problem)
+                self._refuse(requests, _as_bad_request(problem))
                 return
             middle = len(requests) // 2
             cut = sum(len(request.events) for request in requests[:middle])
             await self._commit(requests[:middle], {name: v[:cut] for name, v in scores.items()})
             await self._commit(requests[middle:], {name: v[cut:] for name, v in scores.items()})
-            return
-        except Exception as problem:
-            self.health.record_problem(problem)
-            self._refuse(requests, self._as_service_error(problem))
             return
         self.lag = time.monotonic() - requests[0].since
         _answer(requests, outcome)
@@ -334,10 +336,12 @@ class Pipeline:
 
 
 def _as_bad_request(problem: Exception) -> ServiceError:
-    """The answer to points at which the model fails while it takes others."""
+    """The answer to points at which the model or the monitor fails while it takes others."""
+    if isinstance(problem, ServiceError):
+        return problem
     if isinstance(problem, InputError):
         return BadRequest(first_line(problem))
-    return BadRequest("the model cannot take one of these points: see the service's log")
+    return BadRequest("one of these points cannot be taken: see the service's log")
 
 
 def _answer(requests: list[QueuedRequest], outcome: Outcome) -> None:

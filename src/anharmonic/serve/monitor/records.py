@@ -61,11 +61,17 @@ class StoredLabel:
 
 @dataclass(frozen=True, slots=True)
 class LabelResult:
-    """What became of a label: new, in another's place, or there already; of an event or of none."""
+    """What became of a label: new, in another's place, or there already; of an event or of none.
 
+    `unused` says that the monitor takes labels and could not use this new one: its event was not
+    scored, or came too long ago.
+    """
+
+    id: str
     replaced: bool
     duplicate: bool
     unknown: bool
+    unused: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,16 +1,18 @@
-"""The schema of a row: which columns, numbers or text; and from rows to points for the model."""
+"""The schema of a row: which columns, how their cells are sent, and from rows to points."""
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from anharmonic._core.frames import column_like
 from anharmonic._core.protocols import Array
 from anharmonic.monitor.rows import Segmenting
 from anharmonic.regions import unmoved
@@ -23,6 +25,11 @@ MOST_CHARACTERS = 10_000
 """Characters in a value that is text."""
 MOST_IN_SEGMENT = 200
 """Characters in the name of a segment, which becomes a label of metrics."""
+
+
+CellKind = Literal["number", "truth", "text", "typed"]
+"""How a cell is sent: as a number, true or false, text, or text that is read as another type."""
+LOG = logging.getLogger("anharmonic.serve.monitor")
 
 
 @dataclass(frozen=True)
@@ -39,7 +46,7 @@ class RowSchema:
     """
 
     columns: tuple[str, ...]
-    numeric: tuple[bool, ...]
+    kinds: tuple[CellKind, ...]
     shape: tuple[int, ...]
     table: nw.DataFrame[Any] | None = None
     """One row of the reference, where it is a table: for the columns' types."""
@@ -51,12 +58,18 @@ class RowSchema:
         region = unmoved(reference)
         if not region.is_table:
             names = tuple(str(index) for index in range(int(np.prod(region.shape))))
-            return cls(names, (True,) * len(names), region.shape)
+            number: CellKind = "number"
+            return cls(names, (number,) * len(names), region.shape)
         table = region.source
         names = tuple(table.columns)
-        numeric = tuple(table[name].dtype.is_numeric() for name in names)
+        kinds = tuple(_kind_of(table[name]) for name in names)
         column = segment if isinstance(segment, str) else None
-        return cls(names, numeric, (len(names),), table.head(1), column)
+        return cls(names, kinds, (len(names),), table.head(1), column)
+
+    @property
+    def numeric(self) -> tuple[bool, ...]:
+        """Which columns hold numbers."""
+        return tuple(kind == "number" for kind in self.kinds)
 
     def rows(self, points: Iterable[object]) -> list[list[Cell]]:
         """Rows of parsed points, up to the first that is invalid: the message says which."""
@@ -83,9 +96,34 @@ class RowSchema:
         if self.table is None:
             return self._numbers(values)
         return [
-            _number(value, name) if numeric else _text(value, name, name == self.segment)
-            for value, name, numeric in zip(values, self.columns, self.numeric, strict=True)
+            self._cell(value, name, kind)
+            for value, name, kind in zip(values, self.columns, self.kinds, strict=True)
         ]
+
+    def _cell(self, value: object, name: str, kind: CellKind) -> Cell:
+        if kind == "number":
+            return _number(value, name)
+        if kind == "truth":
+            return _truth(value, name)
+        cell = _text(value, name, name == self.segment)
+        if kind == "typed" and cell is not None:
+            self._check_typed(cell, name)
+        return cell
+
+    def _check_typed(self, cell: Cell, name: str) -> None:
+        """Refuse text that does not become a cell of the column's type."""
+        assert self.table is not None
+        dtype = self.table[name].dtype
+        try:
+            if nw.new_series(name, [cell], dtype, backend=self.table.implementation).dtype == dtype:
+                return
+        except Exception as problem:  # each library has its own errors
+            LOG.debug("column %s: %s", name, problem)
+        usual = next((str(known) for known in self.table[name].to_list() if known is not None), "")
+        example = f", such as {usual!r}" if usual else ""
+        raise BadRequest(
+            f"column {name} holds {dtype} and got {str(cell)[:40]!r}: send text of that{example}"
+        )
 
     def _numbers(self, values: Sequence[Cell]) -> list[Cell]:
         # Nearly all points are plain floats; checking each value is most of what parsing costs.
@@ -105,17 +143,19 @@ class RowSchema:
         """Rows as the model takes them: an array (rows, *shape), or a table like the reference."""
         if self.table is None:
             return np.array(rows, dtype=np.float64).reshape(len(rows), *self.shape)
-        backend = self.table.implementation
         columns = [
-            nw.new_series(
-                *(name, values, nw.Float64() if numeric else self.table[name].dtype),
-                backend=backend,
-            )
-            for name, numeric, values in zip(
-                self.columns, self.numeric, _transpose(rows), strict=True
-            )
+            self._column(name, kind, values)
+            for name, kind, values in zip(self.columns, self.kinds, _transpose(rows), strict=True)
         ]
         return nw.to_native(columns[0].to_frame().with_columns(*columns[1:]))
+
+    def _column(self, name: str, kind: CellKind, values: list[Cell]) -> nw.Series:
+        assert self.table is not None
+        if kind == "truth" and None in values:
+            # numpy's truth values have no missing one.
+            return column_like(self.table[name], values).alias(name)
+        dtype = nw.Float64() if kind == "number" else self.table[name].dtype
+        return nw.new_series(name, values, dtype, backend=self.table.implementation)
 
     def named(self, values: Sequence[Cell]) -> dict[str, Cell]:
         """A row with its columns' names."""
@@ -164,6 +204,29 @@ def _number(value: object, name: str) -> float | None:
             return number
     shown = str(value)[:40] if isinstance(value, str | float) else type(value).__name__
     raise BadRequest(f"column {name} holds numbers and got {shown!r}: send finite numbers")
+
+
+def _kind_of(series: nw.Series) -> CellKind:
+    """How a column's cells are sent."""
+    dtype = series.dtype
+    if dtype.is_numeric():
+        return "number"
+    if dtype == nw.Boolean:
+        return "truth"
+    if dtype == nw.Object:
+        # Truth values of which some are missing.
+        cells = [cell for cell in series.to_list() if cell is not None and cell == cell]
+        return "truth" if cells and all(isinstance(cell, bool) for cell in cells) else "text"
+    return "typed" if dtype.is_temporal() or dtype == nw.Enum else "text"
+
+
+def _truth(value: object, name: str) -> bool | None:
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, float) and math.isnan(value):
+        return None
+    shown = str(value)[:40] if isinstance(value, str | int | float) else type(value).__name__
+    raise BadRequest(f"column {name} holds true and false and got {shown!r}: send one, or null")
 
 
 def _text(value: object, name: str, names_segment: bool) -> Cell:

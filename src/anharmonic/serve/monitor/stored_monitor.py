@@ -18,6 +18,7 @@ from anharmonic._core.protocols import Floats
 from anharmonic.errors import SettingsError
 from anharmonic.monitor import Alarm, Key, Monitor
 from anharmonic.monitor.allowance import Allowance
+from anharmonic.monitor.performance_watch import PERFORMANCE
 from anharmonic.monitor.rows import count_of, rows_of, segments_of, spread_over, taken
 from anharmonic.monitor.scorer import ANSWERS
 from anharmonic.serve.http.problems import WriteConflict
@@ -28,7 +29,7 @@ from anharmonic.serve.monitor.channel_evidence import (
     largest_of,
 )
 from anharmonic.serve.monitor.identity import Identity, mark
-from anharmonic.serve.monitor.label_feeding import LabelFeed, settle_labels
+from anharmonic.serve.monitor.label_feeding import NOTHING, Fed, LabelFeed, settle_labels
 from anharmonic.serve.monitor.records import (
     Batch,
     Event,
@@ -73,6 +74,8 @@ class Outcome:
     """Events without a score because a number is missing in them."""
     labels: Sequence[LabelResult] = ()
     """What became of labels, where it is these that came."""
+    unused: int = 0
+    """Labels that the monitor could not use, these or others that had waited for the events."""
 
 
 class StoredMonitor:
@@ -109,10 +112,10 @@ class StoredMonitor:
         self.name = f"{model}@{version}"
         self.row_schema = RowSchema.of(reference, monitor.segment)
         self._reference = rows_of(reference, self.row_schema.shape)
-        self._mark, self._identity = mark(monitor, reference), Identity.of(monitor, reference)
+        self._state_mark, self._identity = mark(monitor, reference), Identity.of(monitor, reference)
         self.summary = summarise(monitor, reference, self.row_schema)
         self._feed = LabelFeed(monitor)
-        self._takes = _optional_parameters(monitor)
+        self._extras = _optional_parameters(monitor)
         self._initial_state = monitor.state()
         self._allowance = Allowance(monitor.score, monitor.seed)
         self._complete_columns = _complete_columns(monitor, self.row_schema)
@@ -145,7 +148,7 @@ class StoredMonitor:
         stored = self.store.read_state(self.name)
         state = self._initial_state
         if stored.state is not None and not fresh:
-            state = stored.state[len(self._mark) :]
+            state = stored.state[len(self._state_mark) :]
             changes = self._changes_since(stored)
             if changes:
                 raise SettingsError(
@@ -177,7 +180,7 @@ class StoredMonitor:
     def _changes_since(self, stored: StoredState) -> list[str]:
         if stored.about is None:
             # Written before stores held the identity: the mark is all there is to compare.
-            unchanged = (stored.state or b"").startswith(self._mark)
+            unchanged = (stored.state or b"").startswith(self._state_mark)
             return [] if unchanged else ["the reference or the settings"]
         if stored.about == self._compared:
             return []
@@ -263,7 +266,7 @@ class StoredMonitor:
             self.name,
             self.sequence,
             received=time.time(),
-            state=self._mark + state,
+            state=self._state_mark + state,
             events=(),
             scores=(),
             evidence=(),
@@ -310,7 +313,7 @@ class StoredMonitor:
                 new_events, {name: values[rows] for name, values in scores.items()}, results
             )
         except BaseException:
-            self.monitor.restore(self.state)
+            self.monitor.go_back(self.state)
             raise
 
     def _write(
@@ -323,14 +326,14 @@ class StoredMonitor:
         for row in np.flatnonzero(np.isnan(first)).tolist():
             reasons[row] = MISSING if self._lacks_number(events[row]) else reasons[row]
         optional: dict[str, Any] = {}
-        if "ids" in self._takes:
+        if "ids" in self._extras:
             optional["ids"] = [event.id for event in events]
-        if "times" in self._takes:
+        if "times" in self._extras:
             optional["times"] = [event.time for event in events]
         observation = self.monitor.observed(
             points, scores, segments=segments, reasons=reasons, **optional
         )
-        arrived, late_alarms = self._feed_waiting(events)
+        arrived, fed = self._feed_waiting(events)
         now = time.time()
         # From the monitor's row numbers to the store's, which go on after `fresh`.
         shift = self.sequence + len(events) - int(self.monitor.seen)
@@ -345,7 +348,7 @@ class StoredMonitor:
             evidences=evidence_by_name(observation, len(events), self.sequence),
             alarms=[
                 self._stored_alarm(alarm, shift, now)
-                for alarm in (*observation.alarms, *late_alarms)
+                for alarm in (*observation.alarms, *fed.alarms)
             ],
             arrived=arrived,
         )
@@ -357,12 +360,14 @@ class StoredMonitor:
         self._advance(state)
         missing = sum(reason == MISSING for reason in reasons)
         alarm = bool(self.monitor.alarm)
-        return Outcome(results, events, first, batch.alarms, alarm, missing)
+        return Outcome(results, events, first, batch.alarms, alarm, missing, unused=len(fed.unused))
 
-    def _feed_waiting(self, events: Sequence[Event]) -> tuple[list[str], list[Alarm]]:
-        """Give the monitor the labels that came before their events; their ids, and new alarms."""
+    def _feed_waiting(self, events: Sequence[Event]) -> tuple[list[str], Fed]:
+        """Give the monitor the labels that came before their events; their ids, and what it made
+        of them.
+        """
         if not self.waiting_labels:
-            return [], []
+            return [], NOTHING
         labels = self.store.find_labels(self.name, [event.id for event in events])
         values = {id: json.loads(label.label) for id, label in labels.items() if label.waiting}
         return list(values), self._feed.add_or_leave(values)
@@ -383,7 +388,7 @@ class StoredMonitor:
             except WriteConflict:
                 self._load_state()
             except BaseException:
-                self.monitor.restore(self.state)
+                self.monitor.go_back(self.state)
                 raise
         raise WriteConflict(BUSY)
 
@@ -393,18 +398,24 @@ class StoredMonitor:
         events = set(self.store.find_results(self.name, ids))
         results, changed = settle_labels(labels, stored, events)
         alarms: list[StoredAlarm] = []
+        unused = 0
         if changed:
             now, shift = time.time(), self.sequence - int(self.monitor.seen)
             known = {label.id: json.loads(label.label) for label in changed if not label.waiting}
-            raised = self._feed.add(known)
-            alarms = [self._stored_alarm(alarm, shift, now) for alarm in raised]
+            fed = self._feed.add(known)
+            alarms = [self._stored_alarm(alarm, shift, now) for alarm in fed.alarms]
+            # A label in another's place is not used again.
+            late = fed.unused - stored.keys()
+            results = [replace(each, unused=each.id in late) for each in results]
+            unused = len(late)
             state = self.monitor.state()
             self.store.append(replace(self._batch(state), labels=changed, alarms=alarms))
             self._advance(state)
             self.waiting_labels += sum(
                 label.waiting and label.id not in stored for label in changed
             )
-        return Outcome({}, [], np.empty(0), alarms, bool(self.monitor.alarm), labels=results)
+        standing = bool(self.monitor.alarm)
+        return Outcome({}, [], np.empty(0), alarms, standing, labels=results, unused=unused)
 
     def _with_segments(
         self, events: list[Event], points: object
@@ -413,19 +424,24 @@ class StoredMonitor:
         labels = segments_of(points, self.monitor.segment)
         if labels is not None:
             events = [
-                event if event.segment is not None else replace(event, segment=_shortened(label))
+                event
+                if event.segment is not None
+                else replace(event, segment=_shortened(label) or None)
                 for event, label in zip(events, labels.tolist(), strict=True)
             ]
         segments = [event.segment or "" for event in events]
         return events, segments if any(segments) else None
 
     def _stored_alarm(self, alarm: Alarm, shift: int, now: float) -> StoredAlarm:
-        if alarm.remark:
+        if alarm.remark and alarm.watched != PERFORMANCE:
             LOG.warning("mind, of the alarm of %s: %s", alarm.watched, alarm.remark)
         # By name, so that an alarm written twice, after a crash or a conflict, has one id.
         key = (
             f"{self.name}|{alarm.watched}|{alarm.segment}|{alarm.direction}|{alarm.at + shift + 1}"
         )
+        if alarm.watched == PERFORMANCE:
+            # Labels may raise it again, after a reset, before any event has come.
+            key += f"|{self.revision}"
         at, since = int(alarm.at + shift + 1), max(1, int(alarm.since + shift + 1))
         return StoredAlarm(
             id=str(uuid.uuid5(ALARMS, key)),

@@ -22,6 +22,7 @@ from anharmonic.serve.monitor.history import AXES
 from anharmonic.serve.monitor.models import list_models
 from anharmonic.serve.monitor.performance import performance_words
 from anharmonic.serve.monitor.reading import AlarmId, ModelName, Name, found_alarm
+from anharmonic.serve.monitor.short import short
 from anharmonic.serve.monitor.snapshots import Snapshots
 
 if TYPE_CHECKING:
@@ -153,21 +154,6 @@ def to(path: str, model: str | None) -> str:
     ('/', '/?model=fraud%402')
     """
     return path if model is None else f"{path}?model={quote(model, safe='')}"
-
-
-def short(value: float | str | bool | None) -> str:
-    """A number in four digits, as the script writes it; – for none.
-
-    >>> short(0.012345), short(12345678.0), short(None), short("red")
-    ('0.01235', '12,345,678', '–', 'red')
-    """
-    if value is None:
-        return "–"
-    if isinstance(value, str | bool):
-        return str(value)
-    if value == 0:
-        return "0"
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
 def clock(seconds: float | None) -> str:

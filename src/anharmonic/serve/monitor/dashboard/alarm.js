@@ -11,10 +11,13 @@ async function draw() {
   const { alarm, curves, reference } = await answer.json();
   const series = curves.series[alarm.watched];
   const section = document.querySelector(".channel");
-  new Card(section, alarm.watched).show(
-    { ...series, watched: alarm.watched, reference, small_end: alarm.direction === "down", alarmed: false, since: alarm.since, log_evidence: alarm.log_evidence },
-    { buckets: curves.buckets, steps: curves.steps, axis: "number", marks: [alarm], threshold: alarm.threshold },
-  );
+  // Labels raise alarms too, which have no curves.
+  if (section) {
+    new Card(section, alarm.watched).show(
+      { ...series, watched: alarm.watched, reference, small_end: alarm.direction === "down", alarmed: false, since: alarm.since, log_evidence: alarm.log_evidence },
+      { buckets: curves.buckets, steps: curves.steps, axis: "number", marks: [alarm], threshold: alarm.threshold },
+    );
+  }
   const button = find("acknowledge");
   if (!button) return;
   button.hidden = false;

@@ -32,11 +32,13 @@ function histogram({ name, labels, reference, recent }) {
   return svg;
 }
 
-function card(column) {
+function card(column, remembered) {
   const article = made("article"), title = made("h3"), name = made("span", column.name, "name");
   name.title = column.name;
   title.append(name, made("span", `log evidence ${short(column.evidence)}`, "quiet"));
-  article.append(title, made("p", column.change || "no change seen", "change"), histogram(column));
+  article.append(title, made("p", column.change || (remembered ? "no change seen" : "no rows in memory yet"), "change"));
+  // All columns together have no histogram.
+  if (column.labels.length) article.append(histogram(column));
   return article;
 }
 
@@ -46,7 +48,9 @@ export function followColumns(host) {
   const more = document.getElementById("more-columns");
   const draw = () => {
     const shown = all ? columns : columns.slice(0, FIRST);
-    host.replaceChildren(...(shown.length ? shown.map(card) : [made("p", "Nothing yet.", "empty")]));
+    // After a start or a reset there is evidence and nothing to compare.
+    const remembered = columns.some((column) => column.recent.length);
+    host.replaceChildren(...(shown.length ? shown.map((column) => card(column, remembered)) : [made("p", "Nothing yet.", "empty")]));
     more.hidden = columns.length <= FIRST;
     more.textContent = all ? "Show the first only" : `Show all ${columns.length}`;
     more.setAttribute("aria-expanded", String(all));

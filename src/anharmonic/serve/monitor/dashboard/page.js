@@ -3,7 +3,7 @@ import { acknowledge, reset } from "/assets/actions.js";
 import { Channels } from "/assets/channels.js";
 import { followColumns } from "/assets/columns.js";
 import { clock, find, link, linked, made, short, table } from "/assets/elements.js";
-import { followPerformance } from "/assets/performance.js";
+import { followPerformance, showFall } from "/assets/performance.js";
 
 const { axis, model } = find("page").dataset;
 const live = !model;
@@ -42,8 +42,10 @@ function card(row) {
   title.append(link(row.id, linked(`/points/${encodeURIComponent(row.id)}`, model)), made("span", short(row.value), "number"));
   const values = Object.entries(row.point);
   for (const [name, value] of values.slice(0, SHOWN)) {
-    const pair = made("div");
-    pair.append(made("dt", name), made("dd", short(value)));
+    const text = short(value), pair = made("div");
+    // Both on one line, or neither can be read.
+    pair.classList.toggle("wide", name.length + text.length > 18);
+    pair.append(made("dt", name), made("dd", text));
     list.append(pair);
   }
   article.append(title, list);
@@ -93,6 +95,7 @@ function show(snapshot) {
   find("outside").textContent = outside ? `${short(outside)} points have times far from all others and are not charted.` : "";
   find("worst-title").textContent = `Points with the ${end()} ${shown.watched}`;
   find("worst-note").textContent = worstNote(snapshot);
+  showFall(alarms);
   redraw(find("alarms"), () => table(find("alarms"), ALARMS, alarms, "None so far."));
   redraw(find("segments"), () => table(find("segments"), segmentColumns(), segments, "No points yet."));
   redraw(find("worst"), () =>

@@ -18,12 +18,23 @@ function panel(name) {
   return { figure, title, chart };
 }
 
+// Labels raise an alarm of their own.
+export function showFall(alarms) {
+  const chip = document.getElementById("performance-alarm");
+  if (!chip) return;
+  const fall = alarms.find((alarm) => alarm.stands && alarm.watched === "performance");
+  const words = fall ? `alarm, since about event ${short(fall.since)}` : "";
+  if (chip.textContent !== words) chip.textContent = words;
+  chip.hidden = !fall;
+  chip.closest("section").classList.toggle("alarmed", Boolean(fall));
+}
+
 export function followPerformance(host) {
   if (!host) return;
   const panels = new Map(), about = document.getElementById("performance-about");
   const draw = ({ performance, curve }) => {
     if (!performance) return;
-    about.textContent = `${performance.known ? "" : `Not known now: ${performance.reason}. `}${short(performance.labelled)} labels have come.`;
+    about.textContent = `${performance.known ? "" : `Not known now: ${performance.reason}. `}Now is rows ${short(performance.first)} to ${short(performance.last)}, with ${short(performance.labelled)} labels.`;
     about.classList.toggle("unknown", !performance.known);
     for (const [name, now] of Object.entries(performance.metrics)) {
       if (!panels.has(name)) {
