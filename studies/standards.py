@@ -22,6 +22,7 @@ from anharmonic._core.randomness import generator
 from anharmonic._core.statistics import Moments
 from anharmonic.measures.standards import deviation, standards
 from anharmonic.models import as_model
+from anharmonic.models.predictor import as_they_are
 from studies.overfitting.families import CAPACITIES, FAMILIES, built
 from studies.overfitting.sets import CHOSEN_ON, SETS, TESTED_ON, split
 from studies.page import Page, Row, Section, Tell, silent
@@ -59,7 +60,9 @@ def _measured(name: str, seed: int) -> list[dict[str, Any]]:
                     (parts.test, parts.test_answers),
                 )
             ]
+            # As those of a function all columns count, for convex and concave too.
             asked = as_model(model, output="onehot" if classes else None)
+            asked = as_model(asked, output=as_they_are)
             places = [_some(rows, seed) for rows in (parts.train, parts.test)]
             means = {
                 standard: max(

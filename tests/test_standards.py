@@ -8,6 +8,8 @@ import pkgutil
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
 
 import anharmonic as ah
 from anharmonic.errors import SettingsError
@@ -99,6 +101,43 @@ def test_lipschitz_counts_the_excess():
     np.testing.assert_allclose(measured(steep, Lipschitz(1.0), points).values, 2 * 0.3)
     with pytest.raises(SettingsError, match="at least 0"):
         Lipschitz(-1.0)
+
+
+def test_of_two_classes_the_second_is_judged():
+    points = np.random.default_rng(0).normal(size=(200, 3))
+    model = LogisticRegression().fit(points, points[:, 0] > 0)
+    slope = model.coef_[0]
+    for column in range(3):
+        signs = {column: 1 if slope[column] > 0 else -1}
+        assert deviation(model, points, standard=Monotone(signs)).values.max() == 0
+        signs = {column: -signs[column]}
+        against = deviation(model, points, standard=Monotone(signs))
+        alone = deviation(model, points, standard=Monotone(signs), output=1)
+        np.testing.assert_array_equal(against.values, alone.values)
+        assert against.values.min() > 0
+    for name in ("convex", "concave"):
+        both, second = (
+            deviation(model, points, standard=name, output=output) for output in (None, 1)
+        )
+        np.testing.assert_array_equal(both.values, second.values)
+        # Log odds of a logistic regression are straight.
+        odds = deviation(model, points, standard=name, output="logit")
+        assert odds.values.max() < 1e-12
+    # Two columns of logits, as of a tree, are one of log odds.
+    tree = DecisionTreeClassifier(max_depth=3).fit(points, points[:, 0] > 0)
+    assert deviation(tree, points, standard=Monotone({0: 1}), output="logit").values.max() == 0
+
+
+def test_of_three_classes_one_has_to_be_named():
+    points = np.random.default_rng(0).normal(size=(200, 3))
+    model = LogisticRegression().fit(points, np.digitize(points[:, 0], [-0.5, 0.5]))
+    for standard in ("convex", "concave", Monotone({0: 1})):
+        with pytest.raises(SettingsError, match="output="):
+            deviation(model, points, standard=standard)
+    assert deviation(model, points, standard=Monotone({0: 1}), output=2).values.max() < 1e-9
+    # Standards without a direction take all classes together, and so do columns of a function.
+    assert deviation(model, points, standard="affine").values.min() > 0
+    assert deviation(model.predict_proba, points, standard=Monotone({0: 1})).values.min() > 0
 
 
 def test_errors_are_those_of_another_seed():

@@ -8,6 +8,7 @@ means over families and seeds. Bar: 0.8 on average over tables that had no part 
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +17,15 @@ from scipy.stats import rankdata
 
 from anharmonic._core.protocols import Floats
 from anharmonic.errors import AnharmonicError
-from anharmonic.fixes.refitting import Data, ask, refit
+from anharmonic.fixes.refitting import ask, refit
+from anharmonic.fixes.rows import Data
 from anharmonic.fixes.scoring import class_positions, shares_of
 from anharmonic.fixes.training_rows import suspicious_rows
 from anharmonic.measures.over_data import gamma_data
 from anharmonic.measures.over_data.encoding import encode
 from anharmonic.measures.spectral import spade
 from anharmonic.regions import unmoved
+from benchmarks.fixes.kept import Kept
 from benchmarks.fixes.sets import encoder, read_set
 from studies.over_data.sets import with_flips
 
@@ -46,21 +49,30 @@ def _estimator(family: str, rows: Any, seed: int) -> Any:
     return make_pipeline(encoder(rows), models[family])
 
 
-def measure_noise(name: str, seeds: int, data: Path) -> dict[str, list[float]]:
+def measure_noise(name: str, seeds: int, data: Path, kept: Kept) -> dict[str, list[float]]:
     """Areas under the curve by score, one per seed and family."""
+    areas: dict[str, list[float]] = {}
+    for seed in range(seeds):
+        for family in FAMILIES:
+            case = f"label noise {name}, {family}, seed {seed}"
+            found = kept.measured(case, partial(_areas, name, family, seed, data))
+            for score, area in found.items():
+                areas.setdefault(score, []).append(area)
+    return areas
+
+
+def _areas(name: str, family: str, seed: int, data: Path) -> dict[str, float]:
     from sklearn.metrics import roc_auc_score
 
     whole = Data(*read_set(name, data))
-    areas: dict[str, list[float]] = {}
-    for seed in range(seeds):
-        some = whole.take(np.random.default_rng(seed).permutation(len(whole))[:ROWS])
-        given, flips = with_flips(some.labels, seed, SHARE)
-        noisy = Data(some.rows, given)
-        is_flipped = np.isin(np.arange(len(noisy)), flips)
-        for family in FAMILIES:
-            for score, values in _scores(family, noisy, seed).items():
-                areas.setdefault(score, []).append(float(roc_auc_score(is_flipped, values)))
-    return areas
+    some = whole.take(np.random.default_rng(seed).permutation(len(whole))[:ROWS])
+    given, flips = with_flips(some.labels, seed, SHARE)
+    noisy = Data(some.rows, given)
+    is_flipped = np.isin(np.arange(len(noisy)), flips)
+    return {
+        score: float(roc_auc_score(is_flipped, values))
+        for score, values in _scores(family, noisy, seed).items()
+    }
 
 
 def _scores(family: str, noisy: Data, seed: int) -> dict[str, Floats]:

@@ -9,16 +9,19 @@ from __future__ import annotations
 
 import time
 import warnings
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from anharmonic._core.protocols import Floats
-from anharmonic.fixes.refitting import Data, refit
-from anharmonic.fixes.smoothing import smoothed
+from anharmonic.fixes.refitting import refit
+from anharmonic.fixes.rows import Data
+from anharmonic.fixes.smoothing import QUERIES, smoothed
 from anharmonic.fixes.steadying import smooth_at, unsteadiness
 from anharmonic.models import as_model
+from benchmarks.fixes.kept import Kept
 from benchmarks.fixes.sets import encoder, read_set
 from studies.mnist import Digits, read_mnist
 
@@ -34,12 +37,14 @@ ATTACKED = (0.5, 1.0, 2.0)
 NUMBERS = ("breast cancer", "forty features", "electricity")
 
 
-def report(sets: tuple[str, ...], seeds: int, data: Path) -> dict[str, bool]:
+def report(sets: tuple[str, ...], seeds: int, data: Path, kept: Kept) -> dict[str, bool]:
     """Three tables; there is no bar but that they are published."""
-    _print_tables([name for name in sets if name != "mnist"], seeds, data)
-    _print_certified([name for name in sets if name in NUMBERS], data)
+    tables = [name for name in sets if name != "mnist"]
+    if tables:
+        _print_tables(tables, seeds, data, kept)
+    _print_certified([name for name in sets if name in NUMBERS], data, kept)
     if "mnist" in sets:
-        _print_mnist(data)
+        _print_mnist(data, kept)
     return {}
 
 
@@ -61,17 +66,22 @@ def _split(whole: Data, seed: int) -> tuple[Data, Data]:
     return whole.take(order[:trained]), whole.take(order[trained:][:TESTED])
 
 
-def _print_tables(sets: list[str], seeds: int, data: Path) -> None:
+def _print_tables(sets: list[str], seeds: int, data: Path, kept: Kept) -> None:
     """Accuracy and steadiness before and after."""
     print(f"{'set':16s}{'model':10s}{'accuracy':>18s}{'decided otherwise nearby':>28s}"
           f"{'queries/row':>13s}{'time':>8s}")  # fmt: skip
-    every: list[tuple[float, ...]] = []
+    every: list[list[float]] = []
     for name in sets:
         whole = Data(*read_set(name, data))
         for family in _estimators(whole.rows, 0):
-            lines = np.array([_line(whole, family, seed) for seed in range(seeds)])
-            every += [tuple(line) for line in lines]
-            _print_line(name, family, lines)
+            found = [
+                kept.measured(
+                    f"smoothing {name}, {family}, seed {seed}", partial(_line, whole, family, seed)
+                )
+                for seed in range(seeds)
+            ]
+            every += found
+            _print_line(name, family, np.array(found))
     _print_line("mean", "", np.array(every))
     changes = np.array(every)
     steadier = np.mean(changes[:, 3] < changes[:, 2])
@@ -104,87 +114,126 @@ def _line(whole: Data, family: str, seed: int) -> tuple[float, ...]:
             float(
                 unsteadiness(
                     each, some.rows, train.rows, made.radius / FACTOR, classes=True, seed=seed + 1
-                ).mean()
+                ).values.mean()
             )
             for each in (model, made)
         ]
     return (*true, *unsteady, float(made.queries), seconds[1] / seconds[0])
 
 
-def _print_certified(sets: list[str], data: Path) -> None:
+class Rates(NamedTuple):
+    """Shares of rows that are right: plainly, and certified at each radius; and abstentions."""
+
+    plain: float
+    certified: list[float]
+    abstained: float
+
+
+def _print_certified(sets: list[str], data: Path, kept: Kept) -> None:
     """Certified accuracy at radii, in standard deviations of the columns."""
+    if not sets:
+        return
+    print(f"\ncertified accuracy at L2 radii in units of each column's standard deviation; "
+          f"{SAMPLES} samples per row, error rate 0.001 per row")  # fmt: skip
+    _print_head()
+    for name in sets:
+        for sigma in SIGMAS:
+            for noisy in (False, True):
+                trained = "noise" if noisy else "rows alone"
+                found = kept.measured(
+                    f"certified {name}, {trained}, sigma {sigma}",
+                    partial(_certified_table, name, sigma, noisy, data),
+                )
+                _print_rates(name, trained, sigma, Rates(*found))
+
+
+def _certified_table(name: str, sigma: float, noisy: bool, data: Path) -> Rates:
     from sklearn.neural_network import MLPClassifier
     from sklearn.preprocessing import StandardScaler
 
-    print(f"\ncertified accuracy at L2 radii in units of each column's standard deviation; "
-          f"{SAMPLES} samples per row, error rate 0.001 per row")  # fmt: skip
+    train, test = _split(Data(*read_set(name, data)), 0)
+    scaler = StandardScaler().fit(np.asarray(train.rows, float))
+    rows = scaler.transform(np.asarray(train.rows, float))
+    asked = scaler.transform(np.asarray(test.rows, float))[:CERTIFIED]
+    copies = np.tile(rows, (10, 1))
+    copies += sigma * noisy * np.random.default_rng(0).normal(size=copies.shape)
+    network = MLPClassifier((64, 64), max_iter=60, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        network.fit(copies, np.tile(train.labels, 10))
+    made = smoothed(network, reference=rows, sigma=sigma, scale=None)
+    certified = made.certify(asked, samples=SAMPLES)
+    true = test.labels[:CERTIFIED]
+    return Rates(
+        float((network.predict(asked) == true).mean()),
+        [certified.accuracy(true, radius).value for radius in RADII],
+        float(certified.abstained.mean()),
+    )
+
+
+def _print_head() -> None:
     print(f"{'set':16s}{'trained with':>14s}{'sigma':>7s}{'plain':>8s}"
           + "".join(f"{radius:8.2f}" for radius in RADII) + f"{'abstained':>11s}")  # fmt: skip
-    for name in sets:
-        whole = Data(*read_set(name, data))
-        train, test = _split(whole, 0)
-        scaler = StandardScaler().fit(np.asarray(train.rows, float))
-        rows = scaler.transform(np.asarray(train.rows, float))
-        asked = scaler.transform(np.asarray(test.rows, float))[:CERTIFIED]
-        for sigma in SIGMAS:
-            for noisy in (False, True):
-                random = np.random.default_rng(0)
-                copies = np.tile(rows, (10, 1))
-                copies += sigma * noisy * random.normal(size=copies.shape)
-                network = MLPClassifier((64, 64), max_iter=60, random_state=0)
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")
-                    network.fit(copies, np.tile(train.labels, 10))
-                made = smoothed(network, reference=rows, sigma=sigma, scale=None)
-                certified = made.certify(asked, samples=SAMPLES)
-                plain = float((network.predict(asked) == test.labels[:CERTIFIED]).mean())
-                rates = [certified.accuracy(test.labels[:CERTIFIED], r).value for r in RADII]
-                _print_rates(
-                    name, "noise" if noisy else "rows alone", sigma, plain, rates, certified
-                )
 
 
-def _print_rates(
-    name: str, trained: str, sigma: float, plain: float, rates: list[float], certified: Any
-) -> None:
-    print(f"{name:16s}{trained:>14s}{sigma:7.2f}{plain:8.3f}"
-          + "".join(f"{rate:8.3f}" for rate in rates)
-          + f"{certified.abstained.mean():11.1%}", flush=True)  # fmt: skip
+def _print_rates(name: str, trained: str, sigma: float, rates: Rates) -> None:
+    print(f"{name:16s}{trained:>14s}{sigma:7.2f}{rates.plain:8.3f}"
+          + "".join(f"{rate:8.3f}" for rate in rates.certified)
+          + f"{rates.abstained:11.1%}", flush=True)  # fmt: skip
 
 
-def _print_mnist(data: Path) -> None:
+def _print_mnist(data: Path, kept: Kept) -> None:
     """LeNet-5 with noise and without: certified radii, and what an attack of that length does."""
+    print("\nMNIST, LeNet-5: certified accuracy at L2 radii, grey levels from 0 to 1")
+    _print_head()
+    attacked: list[str] = []
+    for sigma in SIGMAS:
+        for trained, noise in (("images alone", 0.0), ("noise", sigma)):
+            rates, attacks = kept.measured(
+                f"certified mnist, {trained}, sigma {sigma}",
+                partial(_certified_digits, noise, sigma, data),
+            )
+            _print_rates("mnist", trained, sigma, Rates(*rates))
+            attacked += [
+                f"{trained:>14s}{sigma:7.2f}{radius:9.1f}{before:10.3f}{after:10.3f}"
+                for radius, (before, after) in zip(ATTACKED, attacks, strict=True)
+            ]
+    print("\nmeasured accuracy under PGD (20 steps, L2) against the network itself; the smoothed "
+          f"model ({QUERIES} queries per image) gets the same images")  # fmt: skip
+    print(f"{'trained with':>14s}{'sigma':>7s}{'radius':>9s}{'network':>10s}{'smoothed':>10s}")
+    print("\n".join(attacked))
+
+
+def _certified_digits(
+    noise: float, sigma: float, data: Path
+) -> tuple[Rates, list[tuple[float, float]]]:
+    """Of a network that was trained with so much noise: rates, and accuracies under each attack."""
     from anharmonic.training import Attack
 
     digits, tests = read_mnist(data / "mnist")
     asked, true = tests.images[:CERTIFIED, None], tests.labels[:CERTIFIED]
-    networks = {sigma: _network(digits.first(MNIST_TRAINED), sigma) for sigma in (0.0, *SIGMAS)}
-    print("\nMNIST, LeNet-5: certified accuracy at L2 radii, grey levels from 0 to 1")
-    print(f"{'set':16s}{'trained with':>14s}{'sigma':>7s}{'plain':>8s}"
-          + "".join(f"{radius:8.2f}" for radius in RADII) + f"{'abstained':>11s}")  # fmt: skip
-    attacked: list[str] = []
-    for sigma in SIGMAS:
-        for trained, network in (("images alone", networks[0.0]), ("noise", networks[sigma])):
-            made = smoothed(
-                network, reference=digits.images[:1000, None], sigma=sigma, output="probability"
+    network = _network(digits.first(MNIST_TRAINED), noise)
+    made = smoothed(
+        network, reference=digits.images[:1000, None], sigma=sigma, output="probability"
+    )
+    certified = made.certify(asked, samples=SAMPLES)
+    plain = as_model(network, output="label")
+    rates = Rates(
+        float((np.asarray(plain(asked)) == true).mean()),
+        [certified.accuracy(true, radius).value for radius in RADII],
+        float(certified.abstained.mean()),
+    )
+    attacks = []
+    for radius in ATTACKED:
+        moved = Attack(radius=radius, norm=2, steps=20)(network, asked, true)
+        points = moved.detach().numpy()
+        attacks.append(
+            (
+                float((np.asarray(plain(points)) == true).mean()),
+                float((np.asarray(made.predict(points)) == true).mean()),
             )
-            certified = made.certify(asked, samples=SAMPLES)
-            plain = as_model(network, output="label")
-            right = float((np.asarray(plain(asked)) == true).mean())
-            rates = [certified.accuracy(true, radius).value for radius in RADII]
-            _print_rates("mnist", trained, sigma, right, rates, certified)
-            for radius in ATTACKED:
-                moved = Attack(radius=radius, norm=2, steps=20)(network, asked, true)
-                points = moved.detach().numpy()
-                before = float((np.asarray(plain(points)) == true).mean())
-                after = float((np.asarray(made.predict(points)) == true).mean())
-                attacked.append(
-                    f"{trained:>14s}{sigma:7.2f}{radius:9.1f}{before:10.3f}{after:10.3f}"
-                )
-    print("\nmeasured accuracy under PGD (20 steps, L2) against the network itself; the smoothed "
-          f"model ({made.queries} queries per image) gets the same images")  # fmt: skip
-    print(f"{'trained with':>14s}{'sigma':>7s}{'radius':>9s}{'network':>10s}{'smoothed':>10s}")
-    print("\n".join(attacked))
+        )
+    return rates, attacks
 
 
 def _network(digits: Digits, sigma: float) -> Any:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import binom, norm
 
@@ -104,3 +107,26 @@ def test_equal_rows_are_certified_alike_in_any_batch():
     alone = model.certify(POINTS[[7, 3]], samples=100, guess=20)
     assert alone.radii.tolist() == whole.radii[[7, 3]].tolist()
     assert whole.queries == 200 * 120
+
+
+def test_a_certificate_names_its_units_and_what_it_does_not_cover():
+    frame = pd.DataFrame(POINTS, columns=list("abcd")).assign(same=5.0, town="Ulm")
+    model = ah.smoothed(
+        lambda rows: halves(rows[list("abcd")].to_numpy()),
+        reference=frame,
+        sigma=0.5,
+        output="logit",
+        moving=["a", "b", "same"],
+    )
+    certified = model.certify(frame.head(3), samples=50, guess=10)
+    assert certified.units == pytest.approx({name: frame[name].std(ddof=0) for name in "ab"})
+    assert set(certified.still) == {"c", "d", "same", "town"}
+    assert f"units: a {certified.units['a']:.3g}, b" in repr(certified)
+    assert "not covered: " in repr(certified)
+    facts = json.loads(certified.to_frame("pyarrow").schema.metadata[b"anharmonic"])
+    assert facts["units"] == certified.units
+    assert facts["still"] == list(certified.still)
+    raw = ah.smoothed(halves, reference=POINTS, sigma=1.0, scale=None, output="logit")
+    whole = raw.certify(POINTS[:3], samples=50, guess=10)
+    assert "units: 1 of all 4 columns" in repr(whole)
+    assert "not covered" not in repr(whole)

@@ -27,24 +27,31 @@ def noisy(rows: int = 500, share: float = 0.2, seed: int = 0):
     return points, np.where(wrong, 1 - labels, labels), wrong, labels
 
 
+ROWS, TRAIN = 800, 650
+
+
 @pytest.fixture(scope="module")
 def found():
-    points, labels, *_ = noisy()
+    points, labels, *_ = noisy(ROWS)
     tree = DecisionTreeClassifier(random_state=0)
-    return ah.fix(tree, points[:350], labels[:350], pool=points[350:], count=40)
+    return ah.fix(tree, points[:TRAIN], labels[:TRAIN], pool=points[TRAIN:], count=40)
 
 
 def test_wrong_labels_are_found_and_leaving_them_out_helps(found):
-    *_, wrong, _ = noisy()
+    *_, wrong, _ = noisy(ROWS)
     proposal = found["look"]
     assert proposal.helps
     assert proposal.gain.interval.low > 0
-    assert wrong[:350][proposal.rows].mean() > 0.6
+    assert wrong[:TRAIN][proposal.rows].mean() > 0.6
     assert "Correct them or leave them out" in proposal.sentence
 
 
 def test_every_proposal_says_what_it_measured(found):
     for proposal in found.tried:
+        if proposal.gain is None:
+            assert not proposal.helps
+            assert "not measured" in proposal.sentence
+            continue
         low, high = proposal.gain.interval.low, proposal.gain.interval.high
         assert low <= proposal.gain.interval.value <= high
         assert "[" in proposal.sentence
@@ -69,13 +76,13 @@ def test_rows_to_label_are_of_the_pool(found):
 
 
 def test_what_helps_helps_on_rows_that_had_no_part(found):
-    points, given, *_ = noisy()
+    points, given, *_ = noisy(ROWS)
     tree = DecisionTreeClassifier(random_state=0)
     look = found["look"].rows
-    kept = np.setdiff1d(np.arange(350), look)
-    true = noisy()[3]
-    before = tree.fit(points[:350], given[:350]).score(points[350:], true[350:])
-    after = tree.fit(points[kept], given[kept]).score(points[350:], true[350:])
+    kept = np.setdiff1d(np.arange(TRAIN), look)
+    true = noisy(ROWS)[3]
+    before = tree.fit(points[:TRAIN], given[:TRAIN]).score(points[TRAIN:], true[TRAIN:])
+    after = tree.fit(points[kept], given[kept]).score(points[TRAIN:], true[TRAIN:])
     assert after > before
 
 
@@ -109,7 +116,7 @@ def test_labels_without_structure_lead_to_no_proposal_about_rows():
 
 
 def test_a_model_that_cannot_be_fitted_is_asked_alone():
-    points, labels, *_ = noisy(600, share=0.1)
+    points, labels, *_ = noisy(1000, share=0.1)
     tree = DecisionTreeClassifier(random_state=0).fit(points[:200], labels[:200])
 
     def model(rows):
@@ -121,14 +128,19 @@ def test_a_model_that_cannot_be_fitted_is_asked_alone():
         model,
         points[:200],
         labels[:200],
-        held_out=(points[200:500], labels[200:500]),
-        pool=points[500:],
+        held_out=(points[200:900], labels[200:900]),
+        pool=points[900:],
     )
     assert "cannot be fitted anew" in fixes.left_out["capacity"]
     assert fixes.refits == 0
     assert {each.kind for each in fixes.tried} >= {"label", "look", "smooth"}
-    assert "was not measured" in fixes["look"].sentence
+    for kind in ("label", "look", "region"):
+        assert "was not measured" in fixes[kind].sentence
+        assert fixes[kind].verdict == "not measured"
+        assert fixes[kind].gain is None
+        assert not fixes[kind].helps
     assert fixes["smooth"].helps
+    assert fixes["smooth"].settings["radius"] > 0
 
 
 def test_held_out_rows_take_the_place_of_folds():

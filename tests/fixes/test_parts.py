@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import stats
 from sklearn.datasets import load_iris, make_classification
 from sklearn.ensemble import GradientBoostingClassifier
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -16,34 +15,14 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from anharmonic.errors import InputError, SettingsError
 from anharmonic.fixes.capacity import check_grid, choose_capacity, grid_for
-from anharmonic.fixes.holding_out import cut_folds, measured_gain
-from anharmonic.fixes.labelling import Uncertain, choose_to_label, uncertain_rows
+from anharmonic.fixes.holding_out import cut_folds
 from anharmonic.fixes.lacking import find_region, sparseness
-from anharmonic.fixes.refitting import Asked, Data, ask, estimator_in, refit
+from anharmonic.fixes.refitting import Asked, ask, estimator_in, refit
+from anharmonic.fixes.rows import Data
 from anharmonic.fixes.scoring import Scoring, scoring_for
 from anharmonic.fixes.training_rows import suspicious_rows
 
 RANDOM = np.random.default_rng(0)
-
-
-def test_gain_is_the_paired_interval_of_student():
-    before, after = RANDOM.normal(size=80), RANDOM.normal(0.3, size=80)
-    gain = measured_gain([before], [after], level=0.95)
-    low, high = stats.ttest_rel(after, before).confidence_interval(0.95)
-    assert gain.interval == pytest.approx((np.mean(after - before), low, high))
-    assert gain.rows == 80
-
-
-def test_folds_that_disagree_widen_the_interval():
-    before = [np.zeros(50), np.zeros(50)]
-    alike = measured_gain(before, [RANDOM.normal(size=50), RANDOM.normal(size=50)], 0.95)
-    apart = measured_gain(before, [np.full(50, 1.0), np.full(50, -1.0)], 0.95)
-    # Fold means of +1 and −1: their standard error is √2/√2 = 1.
-    assert apart.interval.high == pytest.approx(stats.t.ppf(0.975, 99))
-    assert apart.interval.high > alike.interval.high - alike.interval.value
-    nothing = measured_gain(before, before, 0.95)
-    assert nothing.interval == (0, 0, 0)
-    assert not nothing.shown
 
 
 def test_folds_hold_out_every_row_once_and_copies_together():
@@ -93,53 +72,10 @@ def test_truth_values_and_numbers_are_the_same_classes():
     assert Scoring("accuracy", True).row_scores(numbers, np.array([0.0, 1.0])).tolist() == [1, 1]
 
 
-def test_labels_are_wanted_where_rows_are_unsure_and_apart():
-    # Two clumps of unsure rows and a sure one: two rows are one of each unsure clump.
-    features = np.concatenate([np.zeros((5, 2)), np.ones((5, 2)), np.full((20, 2), 9.0)])
-    features += 0.01 * RANDOM.normal(size=features.shape)
-    values = np.concatenate([np.full(5, 0.9), np.full(5, 0.8), np.full(20, 0.0)])
-    chosen = choose_to_label(Uncertain(values, features), 2, seed=0)
-    assert chosen[0] < 5 <= chosen[1] < 10
-
-
-@pytest.mark.parametrize("count", [1, 7, 30, 200])
-def test_as_many_rows_as_asked_for_and_none_twice(count):
-    features = np.repeat(RANDOM.normal(size=(10, 2)), 6, axis=0)
-    values = RANDOM.random(60)
-    chosen = choose_to_label(Uncertain(values, features), count, seed=0)
-    assert len(set(chosen.tolist())) == len(chosen) == min(count, 60)
-    assert (np.diff(values[chosen]) <= 0).all()
-    again = choose_to_label(Uncertain(values, features), count, seed=0)
-    assert chosen.tolist() == again.tolist()
-
-
-def test_unsure_rows_lie_at_the_boundary():
-    points, labels = make_classification(300, 4, random_state=0)
-    model = LogisticRegression().fit(points, labels)
-    asked = ask(model, points)
-    unsure = uncertain_rows(asked, points, Data(points, labels), seed=0)
-    margin = np.abs(model.decision_function(points))
-    assert stats.spearmanr(unsure.values, margin).statistic < -0.8
-    numbers = uncertain_rows(
-        ask(Ridge().fit(points, points[:, 0]), points), points, Data(points, points[:, 0]), seed=0
-    )
-    assert numbers.values.shape == (300,)
-
-
-def test_a_tree_that_is_always_sure_is_asked_with_a_forest():
-    points, labels = make_classification(400, 4, random_state=0)
-    labelled = Data(points[:200], labels[:200])
-    tree = DecisionTreeClassifier(random_state=0).fit(labelled.rows, labelled.labels)
-    unsure = uncertain_rows(ask(tree, points[200:]), points[200:], labelled, seed=0).values
-    wrong = tree.predict(points[200:]) != labels[200:]
-    assert len(np.unique(unsure)) > 20
-    assert roc_auc_score(wrong, unsure) > 0.65
-
-
 def test_wrong_labels_stand_out():
     frame, labels = load_iris(return_X_y=True, as_frame=True)
     given = labels.to_numpy().copy()
-    flipped = RANDOM.choice(150, 15, replace=False)
+    flipped = np.random.default_rng(0).choice(150, 15, replace=False)
     given[flipped] = (given[flipped] + 1) % 3
     tree = DecisionTreeClassifier(random_state=0).fit(frame, given)
     found = suspicious_rows(ask(tree, frame), Data(frame, given), seed=0)

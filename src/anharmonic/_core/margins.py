@@ -6,6 +6,7 @@ A binary model's single column stands for two classes: log odds for (0, x), a pr
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import cast
 
 import numpy as np
@@ -14,7 +15,15 @@ from array_api_compat import array_namespace, device
 from anharmonic._core.protocols import Array, Floats, Integers, Kind
 from anharmonic.errors import SettingsError
 
-__all__ = ["by_class", "decides", "labels_of", "margins_of", "of_classes", "probabilities_of"]
+__all__ = [
+    "are_probabilities",
+    "by_class",
+    "decides",
+    "labels_of",
+    "margins_of",
+    "of_classes",
+    "probabilities_of",
+]
 
 
 def decides(columns: int, kind: Kind) -> bool:
@@ -22,11 +31,16 @@ def decides(columns: int, kind: Kind) -> bool:
     return kind != "label" and (columns > 1 or kind in ("logit", "probability"))
 
 
-def by_class(outputs: Array, kind: Kind) -> Array:
-    """Outputs (…, columns) with a column for each class, two of them at least.
+def by_class(outputs: Array, kind: Kind, classes: Sequence[object] | None = None) -> Array:
+    """Outputs (…, columns) with a column for each class.
+
+    A single column is a binary model's, unless its `classes` are given and are one alone, as of
+    an estimator that was fitted to one class.
 
     >>> by_class(np.array([[0.25]]), "probability").tolist()
     [[0.75, 0.25]]
+    >>> by_class(np.array([[1.0]]), "probability", ["only"]).tolist()
+    [[1.0]]
     """
     if not decides(outputs.shape[-1], kind):
         what = "labels" if kind == "label" else "a single number"
@@ -34,7 +48,7 @@ def by_class(outputs: Array, kind: Kind) -> Array:
             f"the model answers {what}, and a decision needs an output for each class: pass "
             "output='probability' or 'logit' (or 'onehot' for a model that knows labels only)"
         )
-    if outputs.shape[-1] > 1:
+    if outputs.shape[-1] > 1 or (classes is not None and len(classes) == 1):
         return outputs
     first = 1 - outputs if kind == "probability" else 0 * outputs
     return array_namespace(outputs).concat((first, outputs), axis=-1)
@@ -63,6 +77,19 @@ def margins_of(outputs: Array, classes: Integers) -> Array:
     # The class's own output is masked, so that the maximum is over all others.
     others = xp.where(columns == _broadcastable(outputs, classes), -xp.inf, outputs)
     return of_classes(outputs, classes) - xp.max(others, axis=-1)
+
+
+def are_probabilities(outputs: Floats) -> bool:
+    """Whether outputs (rows, columns) are shares of classes: none below 0, and rows sum to 1.
+
+    >>> are_probabilities(np.array([[0.25, 0.75], [1.0, 0.0]]))
+    True
+    >>> are_probabilities(np.array([[2.0, -1.0]]))
+    False
+    """
+    if outputs.shape[-1] < 2:
+        return False
+    return bool((outputs >= 0).all() and np.allclose(outputs.sum(axis=-1), 1, atol=1e-4))
 
 
 def probabilities_of(outputs: Floats, kind: Kind) -> Floats:

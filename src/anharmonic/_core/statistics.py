@@ -112,8 +112,10 @@ def welch(one: Moments, two: Moments) -> tuple[Estimate, float]:
     return Estimate(float(one.mean - two.mean), error), float(freedom + 1)
 
 
-def share_interval(hits: int, count: int, level: float = 0.95) -> tuple[float, float]:
+def share_interval(hits: float, count: float, level: float = 0.95) -> tuple[float, float]:
     """Interval for a probability from `hits` of `count` (Clopper and Pearson, 1934).
+
+    Both may be fractions, where rows are worth less than one each.
 
     >>> low, high = share_interval(20, 20)
     >>> round(low, 3), high
@@ -127,7 +129,7 @@ def share_interval(hits: int, count: int, level: float = 0.95) -> tuple[float, f
 
 
 def paired_share_interval(
-    more: int, fewer: int, count: int, level: float = 0.95
+    more: float, fewer: float, count: float, level: float = 0.95
 ) -> tuple[float, float]:
     """Interval for the difference of two shares of the same rows.
 
@@ -138,7 +140,8 @@ def paired_share_interval(
     Parameters
     ----------
     more, fewer
-        Rows that count for the first alone, and for the second alone.
+        Rows that count for the first alone, and for the second alone; fractions where rows are
+        worth less than one each.
     count
         All rows; those that count for both or for neither among them.
     level
@@ -158,7 +161,7 @@ def paired_share_interval(
     return min(score[0], low), max(score[1], high)
 
 
-def _score_interval(more: int, fewer: int, count: int, level: float) -> tuple[float, float]:
+def _score_interval(more: float, fewer: float, count: float, level: float) -> tuple[float, float]:
     """All differences whose score statistic is within its quantile (Tango, 1998)."""
     from scipy.optimize import brentq
 

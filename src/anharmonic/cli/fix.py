@@ -35,7 +35,7 @@ def fix_command(
     ] = None,
     kind: Annotated[
         list[str] | None,
-        typer.Option(help="label, look, region, capacity or smooth, as often as needed; or all."),
+        typer.Option(help="label, look, region, capacity or smooth; again for more, all without."),
     ] = None,
     count: Annotated[int, typer.Option(min=1, help="How many rows to label.")] = 100,
     metric: Annotated[
@@ -47,7 +47,7 @@ def fix_command(
     tolerance: Annotated[
         float, typer.Option(help="How much score may be given up for steadiness.")
     ] = 0.01,
-    folds: Annotated[int, typer.Option(min=2, help="Parts that are held out in turn.")] = 4,
+    folds: Annotated[int, typer.Option(min=2, help="Parts that are held out in turn.")] = 8,
     drop: Annotated[str | None, typer.Option(help="Columns to leave out, with commas.")] = None,
     out: Annotated[
         Path | None,
@@ -116,20 +116,9 @@ def _features(path: Path, labels: str, drop: str | None) -> Array:
 
 
 def _print(fixes: Fixes, out: Path | None) -> None:
-    from anharmonic.fixes.result import KINDS
-
     console = Console()
-
-    def say(head: str, sentence: str) -> None:
-        console.print(f"[bold]{head}[/bold] {printable(sentence)}", highlight=False)
-
-    for proposal in fixes.proposals:
-        say("helps:", proposal.sentence)
-    for proposal in fixes.tried:
-        if not proposal.helps:
-            say("not shown to help:", proposal.sentence)
-    for kind, why in fixes.left_out.items():
-        say("not tried:", f"{KINDS[kind]}: {why}")
+    for head, sentence in fixes.lines():
+        console.print(f"[bold]{head}:[/bold] {printable(sentence)}", highlight=False)
     about = (
         f"{len(fixes)} of {len(fixes.tried)} proposals help; the chance that any of these does "
         f"not is at most {fixes.error_rate:.0%}. {fixes.queries:,} queries, {fixes.refits:,} "

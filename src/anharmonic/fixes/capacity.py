@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from anharmonic._core.extras import needs
-from anharmonic._core.protocols import Array, Floats
-from anharmonic.errors import SettingsError
-from anharmonic.fixes.refitting import Data, ask
+from anharmonic._core.protocols import Array, Floats, Integers
+from anharmonic.errors import AnharmonicError, ModelError, PointsError, SettingsError
+from anharmonic.fixes.copies import keys_of
+from anharmonic.fixes.inner_folds import inner_folds, is_classifying
+from anharmonic.fixes.refitting import ask
+from anharmonic.fixes.rows import Data
 from anharmonic.fixes.scoring import Scoring
+from anharmonic.measures.over_data.weights import Neighbours
 from anharmonic.training.selection import gamma_scorer, steadiest_within_one_error
 
-__all__ = ["Chosen", "Grid", "choose_capacity", "grid_for"]
+__all__ = ["Chosen", "Grid", "check_grid", "choose_capacity", "fitting", "grid_for"]
 
 Grid = Mapping[str, Sequence[object]]
 
@@ -43,8 +48,6 @@ GRIDS: Final[Mapping[str, Grid]] = {
     "MLP": {"alpha": [1e-4, 1e-2, 0.1, 1.0, 10.0]},
 }
 """The parameter that says how much an estimator can follow its data, by how its class begins."""
-INNER = 3
-"""Folds within the rows that a value is chosen on."""
 
 
 class Chosen(NamedTuple):
@@ -52,6 +55,7 @@ class Chosen(NamedTuple):
 
     parameters: dict[str, object]
     frontier: list[dict[str, object]]
+    queries: int
     refits: int
 
 
@@ -76,7 +80,10 @@ def grid_for(estimator: Any) -> Grid | None:
         return None if grid is None else _prefixed(grid, name)
     kind = type(estimator).__name__
     names = sorted((name for name in GRIDS if kind.startswith(name)), key=len)
-    return GRIDS[names[-1]] if names else None
+    grid = GRIDS[names[-1]] if names else {}
+    # A name can begin as another's whose parameters it lacks: RidgeCV searches for alpha itself.
+    known = estimator.get_params() if hasattr(estimator, "get_params") else {}
+    return grid if grid and all(name in known for name in grid) else None
 
 
 def _prefixed(grid: Grid, prefix: str) -> Grid:
@@ -91,6 +98,24 @@ def check_grid(estimator: Any, grid: Grid) -> None:
             f"{type(estimator).__name__} has no parameter {unknown[0]}: grid= takes names as "
             "get_params() lists them"
         )
+
+
+def fitting(grid: Grid, estimator: Any, parts: Sequence[Data]) -> Grid:
+    """The values of a grid that every fit to the parts can take: as many neighbours as rows."""
+    neighbours = [name for name in grid if name.rsplit("__", 1)[-1] == "n_neighbors"]
+    if not neighbours:
+        return grid
+    rows = min(
+        len(inside) for part in parts for inside, _ in inner_folds(part, is_classifying(estimator))
+    )
+    return {
+        name: [value for value in values if name not in neighbours or _at_most(value, rows)]
+        for name, values in grid.items()
+    }
+
+
+def _at_most(value: object, rows: int) -> bool:
+    return isinstance(value, int) and value <= rows
 
 
 def choose_capacity(estimator: Any, data: Data, grid: Grid, scoring: Scoring, seed: int) -> Chosen:
@@ -108,8 +133,6 @@ def choose_capacity(estimator: Any, data: Data, grid: Grid, scoring: Scoring, se
         Of the gamma that is measured.
     """
     needs("sklearn", "sklearn")
-    import warnings
-
     from sklearn.model_selection import GridSearchCV
 
     current = estimator.get_params()
@@ -118,17 +141,26 @@ def choose_capacity(estimator: Any, data: Data, grid: Grid, scoring: Scoring, se
     def score(model: Any, rows: Any, labels: Array) -> float:
         return float(scoring.row_scores(ask(model, rows), np.asarray(labels)).mean())
 
+    folds = inner_folds(data, is_classifying(estimator))
     search = GridSearchCV(
         estimator,
         values,
-        scoring={"score": score, "gamma": gamma_scorer(ball="data neighbours", seed=seed)},
+        scoring={"score": score, "gamma": gamma_scorer(ball=_neighbours(data, folds), seed=seed)},
         refit=False,
-        cv=INNER,
+        cv=folds,
         error_score="raise",
     )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        results = search.fit(data.rows, data.labels).cv_results_
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            results = search.fit(data.rows, data.labels).cv_results_
+    except AnharmonicError:
+        raise
+    except Exception as problem:
+        raise ModelError(
+            f"{type(estimator).__name__} could not be fitted with all of {_in_words(values)} to "
+            f"parts of the reference ({problem}): give values that suit its rows in grid="
+        ) from problem
     best = steadiest_within_one_error()(results)
     tried = results["params"]
     scores: Floats = results["mean_test_score"]
@@ -137,4 +169,21 @@ def choose_capacity(estimator: Any, data: Data, grid: Grid, scoring: Scoring, se
         {**parameters, "score": float(scores[index]), "gamma": float(gammas[index])}
         for index, parameters in enumerate(tried)
     ]
-    return Chosen(dict(tried[best]), frontier, INNER * len(tried))
+    # Each row that is scored is asked for its score and for gamma.
+    asked = 2 * sum(len(outside) for _, outside in folds)
+    return Chosen(dict(tried[best]), frontier, asked * len(tried), len(folds) * len(tried))
+
+
+def _neighbours(data: Data, folds: Sequence[tuple[Integers, Integers]]) -> Neighbours:
+    """As many nearest rows as the smallest part that is scored at has beside each row, at most as
+    many as gamma takes.
+    """
+    keys = keys_of(data, 0)
+    others = min(len(np.unique(keys[outside])) for _, outside in folds) - 1
+    if others < 1:
+        raise PointsError("a part of the rows has no two to compare: give more rows")
+    return Neighbours(min(Neighbours.count, others))
+
+
+def _in_words(values: Grid) -> str:
+    return ", ".join(f"{name}={list(listed)!r}" for name, listed in values.items())

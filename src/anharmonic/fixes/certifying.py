@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import betaincinv, ndtri
 
 from anharmonic._core import tables
+from anharmonic._core.columns import shown
 from anharmonic._core.protocols import Array, Floats, Integers
 from anharmonic._core.statistics import Rate
 from anharmonic.errors import InputError
@@ -36,6 +37,11 @@ class Certified:
         The chance, for each row, that its certificate is wrong.
     queries
         Of the model behind it, in all.
+    units
+        Of each column that may move: a radius is Euclidean, each column divided by its unit.
+    still
+        Columns that are taken to stay as they are: held ones, and those that never vary in the
+        reference. Nothing is certified of moves along them.
     """
 
     labels: Array
@@ -44,6 +50,8 @@ class Certified:
     abstained: NDArray[np.bool_]
     error_rate: float
     queries: int
+    units: Mapping[str, float] = field(default_factory=dict)
+    still: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.radii)
@@ -68,8 +76,19 @@ class Certified:
         middle = float(np.median(self.radii)) if len(self) else float("nan")
         return (
             f"<certified: {len(self):,} rows, {self.abstained.mean():.1%} abstained, median radius "
-            f"{middle:.3g}, error rate {self.error_rate:g} per row, {self.queries:,} queries>"
+            f"{middle:.3g}, error rate {self.error_rate:g} per row, {self.queries:,} queries"
+            f"{self._covered()}>"
         )
+
+    def _covered(self) -> str:
+        """Which moves are meant, and which are not."""
+        said = ""
+        if self.units:
+            units = list(self.units.values())
+            each = [f"{name} {unit:.3g}" for name, unit in self.units.items()]
+            alike = f"{units[0]:.3g} of all {len(units)} columns"
+            said += f"; units: {alike if len(set(units)) == 1 else shown(each)}"
+        return f"{said}; not covered: {shown(self.still)}" if self.still else said
 
     def to_frame(self, backend: tables.Backend | None = None) -> Any:
         """One line per row, as the first installed of pandas, polars and pyarrow.
@@ -85,7 +104,8 @@ class Certified:
             "share": self.shares,
             "abstained": self.abstained,
         }
-        return tables.frame(tables.arrow(columns, {"holds": "certificates"}), backend)
+        about = {"holds": "certificates", "units": dict(self.units), "still": list(self.still)}
+        return tables.frame(tables.arrow(columns, about), backend)
 
 
 def certify_votes(
@@ -94,6 +114,8 @@ def certify_votes(
     sigma: float,
     error_rate: float,
     named: Callable[[Integers], Array],
+    units: Mapping[str, float] | None = None,
+    still: tuple[str, ...] = (),
 ) -> Certified:
     """Certificates from two independent counts of votes, (rows, classes) each.
 
@@ -108,7 +130,9 @@ def certify_votes(
     abstained = shares <= 0.5
     radii = np.where(abstained, 0.0, sigma * ndtri(np.maximum(shares, 0.5)))
     queries = int(guessed.sum() + counted.sum())
-    return Certified(named(chosen), radii, shares, abstained, error_rate, queries)
+    return Certified(
+        named(chosen), radii, shares, abstained, error_rate, queries, units or {}, still
+    )
 
 
 def lower_share(hits: Floats, count: Floats, error_rate: float) -> Floats:

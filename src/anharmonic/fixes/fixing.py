@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from typing import Any
 
-from anharmonic.errors import AnharmonicError, InputError, SettingsError
-from anharmonic.fixes.capacity import Grid, check_grid, grid_for
+from anharmonic.errors import AnharmonicError, InputError
+from anharmonic.fixes.capacity import Grid, check_grid, fitting, grid_for
+from anharmonic.fixes.checking import check_settings, compared_tables, left_out_before
 from anharmonic.fixes.holding_out import cut_folds
-from anharmonic.fixes.proposing_models import propose_capacity, propose_smoothing
-from anharmonic.fixes.proposing_rows import propose_labels, propose_looking, propose_region
-from anharmonic.fixes.refitting import Data, estimator_in
+from anharmonic.fixes.proposing_labels import propose_labels
+from anharmonic.fixes.proposing_looking import propose_looking
+from anharmonic.fixes.proposing_models import propose_capacity
+from anharmonic.fixes.proposing_region import propose_region
+from anharmonic.fixes.proposing_smoothing import propose_smoothing
+from anharmonic.fixes.refitting import estimator_in
 from anharmonic.fixes.result import KINDS, Fixes, Kind, Proposal
+from anharmonic.fixes.rows import with_columns_of
 from anharmonic.fixes.trial import Trial, begin_trial
 from anharmonic.models import as_model
 
 __all__ = ["fix"]
 
-FOLDS = 4
+FOLDS = 8
 COUNT = 100
 """Rows to label, if not told."""
 TESTS: dict[Kind, int] = {"label": 1, "look": 1, "region": 1, "capacity": 2, "smooth": 2}
@@ -58,7 +62,8 @@ def fix(
         Rows without labels, to choose from what to label next.
     held_out
         (rows, labels) that the model has not seen. A model that cannot be fitted anew needs them;
-        for others the reference is cut into folds if they are not given.
+        for others the reference is cut into folds if they are not given. Copies of reference rows
+        among them are left out.
     kinds
         What to try: "label" (rows of the pool to label), "look" (training rows to look at),
         "region" (a region that lacks data), "capacity" (another capacity or penalty), "smooth".
@@ -92,7 +97,9 @@ def fix(
     -----
     Everything that a proposal needs (rows, regions, values) is found on some folds and measured on
     another, so that its gain is that of the procedure on rows that it has not seen. Intervals are
-    as wide as the number of tests asks for (Bonferroni).
+    as wide as the number of tests asks for (Bonferroni). A model that cannot be fitted anew is
+    told which rows to label, to look at and where more are needed, but what these bring is not
+    measured then, and none of it is said to help.
 
     Examples
     --------
@@ -105,20 +112,21 @@ def fix(
     (True, 0.05)
     """
     tell = progress or _silent
+    check_settings(kinds, count, error_rate, tolerance, folds)
     given, estimator = estimator_in(model, trust)
-    training = Data.of(reference, labels, "reference")
-    apart = None if held_out is None else Data.of(*held_out, "held-out table")
-    _check(kinds, count, error_rate, tolerance, folds)
+    training, apart, notes = compared_tables(reference, labels, held_out, seed)
+    if pool is not None:
+        pool = with_columns_of(reference, pool, "pool")
     if estimator is None and apart is None:
         raise InputError(
             f"{as_model(given, trust=trust).name} cannot be fitted anew, so proposals are measured "
             "on rows it has not seen: give held_out=(rows, labels), or a scikit-learn estimator"
         )
-    grid = grid or (None if estimator is None else grid_for(estimator))
-    if estimator is not None and grid is not None:
-        check_grid(estimator, grid)
-    left_out = _left_out(estimator, pool, grid, kinds)
+    own_grid = None if estimator is None or grid else grid_for(estimator)
+    left_out = left_out_before(estimator, training, pool, grid or own_grid, kinds)
     tried = [kind for kind in KINDS if kind in kinds and kind not in left_out]
+    if grid and "capacity" in tried:
+        check_grid(estimator, grid)
     tests = sum(TESTS[kind] for kind in tried)
     cut = cut_folds(training, apart, folds, seed)
     tell(f"fitting and asking the model on {len(cut)} part{'s' if len(cut) > 1 else ''}")
@@ -139,13 +147,22 @@ def fix(
     for kind in tried:
         tell(KINDS[kind])
         try:
-            proposals.append(_proposed(kind, trial, grid))
+            proposals.append(_proposed(kind, trial, grid, own_grid))
         except AnharmonicError as problem:
             left_out[kind] = str(problem)
-    return Fixes(proposals, left_out, error_rate, _name(asked), str(trial.scoring))
+    return Fixes(
+        proposals,
+        left_out,
+        error_rate,
+        _name(asked),
+        str(trial.scoring),
+        notes=notes,
+        first_queries=trial.first_queries,
+        first_refits=trial.first_refits,
+    )
 
 
-def _proposed(kind: Kind, trial: Trial, grid: Grid | None) -> Proposal:
+def _proposed(kind: Kind, trial: Trial, grid: Grid | None, own_grid: Grid | None) -> Proposal:
     match kind:
         case "label":
             return propose_labels(trial)
@@ -154,39 +171,11 @@ def _proposed(kind: Kind, trial: Trial, grid: Grid | None) -> Proposal:
         case "region":
             return propose_region(trial)
         case "capacity":
-            assert grid is not None
-            return propose_capacity(trial, grid)
+            parts = [trial.reference, *(fold.found_on for fold in trial.folds)]
+            own = fitting(own_grid or {}, trial.estimator, parts)
+            return propose_capacity(trial, grid or own)
         case "smooth":
             return propose_smoothing(trial)
-
-
-def _left_out(
-    estimator: Any | None, pool: object, grid: Grid | None, kinds: Collection[Kind]
-) -> dict[Kind, str]:
-    """Kinds that cannot be tried, known before any work."""
-    reasons: dict[Kind, str] = {}
-    if pool is None:
-        reasons["label"] = "give pool=<rows without labels>"
-    if estimator is None:
-        reasons["capacity"] = "the model cannot be fitted anew: give a scikit-learn estimator"
-    elif grid is None:
-        reasons["capacity"] = (
-            f"which parameter limits {type(estimator).__name__} is not known: give grid={{name: "
-            "values}"
-        )
-    return {kind: why for kind, why in reasons.items() if kind in kinds}
-
-
-def _check(
-    kinds: Collection[Kind], count: int, error_rate: float, tolerance: float, folds: int
-) -> None:
-    unknown = [kind for kind in kinds if kind not in KINDS]
-    if unknown or not kinds or isinstance(kinds, str):
-        raise SettingsError(f"kinds={kinds!r}: give some of {', '.join(KINDS)}")
-    if count < 1 or folds < 2:
-        raise SettingsError("count is at least 1, folds at least 2")
-    if not (0 < error_rate < 0.5 and tolerance >= 0):
-        raise SettingsError("error_rate lies between 0 and 0.5, tolerance is at least 0")
 
 
 def _name(model: object) -> str:

@@ -1,4 +1,4 @@
-"""Rows that a proposal had no part of, and what is measured on them, row by row.
+"""Rows that a proposal had no part of.
 
 A reference that can be fitted to anew is cut into folds: everything that a proposal needs is
 found on the other folds, and measured on the one that was left out. Copies of a row are in one
@@ -7,24 +7,19 @@ fold, so that nothing is measured on a row that was fitted to.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import stdtrit
 
-from anharmonic._core.protocols import Floats, Integers
+from anharmonic._core.protocols import Integers
 from anharmonic._core.randomness import generator
 from anharmonic._core.streams import Stream
 from anharmonic.errors import InputError
-from anharmonic.fixes.refitting import Data
-from anharmonic.measures.over_data.distinct import row_keys
-from anharmonic.measures.over_data.encoding import encode
-from anharmonic.performance.result import Interval
-from anharmonic.regions import unmoved
+from anharmonic.fixes.copies import keys_of, numbered
+from anharmonic.fixes.rows import Data
 
-__all__ = ["FEWEST", "Fold", "Gain", "cut_folds", "measured_gain", "random_half"]
+__all__ = ["FEWEST", "Fold", "cut_folds", "random_half"]
 
 FEWEST = 30
 """Held-out rows below which nothing is measured."""
@@ -42,45 +37,6 @@ class Fold(NamedTuple):
     held_out: Data
     found_rows: Integers
     held_rows: Integers
-
-
-class Gain(NamedTuple):
-    """What a proposal changes on held-out rows: means before and after, and the difference.
-
-    Parameters
-    ----------
-    before, after
-        Means over the rows.
-    interval
-        Of the mean difference, with its lower and upper end.
-    rows
-        How many were measured.
-    """
-
-    before: float
-    after: float
-    interval: Interval
-    rows: int
-
-    @property
-    def shown(self) -> bool:
-        """Whether the interval lies above 0."""
-        return self.interval.low > 0
-
-    def against(self, others: str) -> str:
-        """The same where `after` and `before` are of different rows: these and `others`."""
-        low, high = self.interval.low, self.interval.high
-        return (
-            f"{self.after:.3f} against {self.before:.3f} {others}, a difference of "
-            f"{self.interval.value:+.3f} [{low:+.3f}, {high:+.3f}] ({self.rows:,} held-out rows)"
-        )
-
-    def __str__(self) -> str:
-        low, high = self.interval.low, self.interval.high
-        return (
-            f"{self.interval.value:+.3f} [{low:+.3f}, {high:+.3f}] "
-            f"({self.before:.3f} to {self.after:.3f}, {self.rows:,} held-out rows)"
-        )
 
 
 def cut_folds(reference: Data, held_out: Data | None, folds: int, seed: int) -> Sequence[Fold]:
@@ -111,11 +67,15 @@ def _check(rows: int) -> None:
 
 def _fold_of_each(data: Data, folds: int, seed: int) -> Integers:
     """Folds along a random order of distinct rows within each class, (rows,)."""
-    keys = row_keys(encode([unmoved(data.rows)], None).words(), seed)
     texts = np.array([str(label) for label in data.labels.tolist()])
     numbers = data.labels.dtype.kind == "f"
     # Copies share a key, and with it a place in the order, whatever their labels.
-    distinct, first, of_row = np.unique(keys, return_index=True, return_inverse=True)
+    distinct, first, of_row = np.unique(keys_of(data, seed), return_index=True, return_inverse=True)
+    if len(distinct) < folds:
+        raise InputError(
+            f"the reference has {len(distinct):,} distinct rows and cannot be cut into {folds} "
+            "folds, as copies of a row are in one: give fewer folds=, or held_out=(rows, labels)"
+        )
     shuffled = generator(seed, Stream.FIX_FOLDS).permutation(len(distinct))
     strata = np.zeros(len(distinct)) if numbers else np.unique(texts[first], return_inverse=True)[1]
     order = np.lexsort((shuffled, strata))
@@ -124,29 +84,11 @@ def _fold_of_each(data: Data, folds: int, seed: int) -> Integers:
     return fold[of_row.reshape(-1)]
 
 
-def random_half(rows: int, seed: int, *address: int) -> tuple[Integers, Integers]:
-    """Two halves of so many rows at random, each in ascending order."""
-    order = generator(seed, Stream.FIX_HALVES, *address).permutation(rows)
-    return np.sort(order[: rows // 2]), np.sort(order[rows // 2 :])
-
-
-def measured_gain(before: Sequence[Floats], after: Sequence[Floats], level: float) -> Gain:
-    """The mean difference of scores, paired row by row, fold by fold, with Student's interval.
-
-    The error is that of the rows, or that between folds where it is larger: fits to parts of the
-    same data vary too.
-    """
-    one, other = np.concatenate(before), np.concatenate(after)
-    difference = other - one
-    count = len(difference)
-    value = float(difference.mean())
-    error = float(difference.std(ddof=1)) / math.sqrt(count) if count > 1 else math.inf
-    if len(before) > 1:
-        means = np.array([(b - a).mean() for a, b in zip(before, after, strict=True) if len(a)])
-        if len(means) > 1:
-            error = max(error, float(means.std(ddof=1)) / math.sqrt(len(means)))
-    half = float(stdtrit(max(count - 1, 1), 0.5 + level / 2)) * error
-    # Differences that never vary have no error: nothing was changed, or too little was seen.
-    return Gain(
-        float(one.mean()), float(other.mean()), Interval(value, value - half, value + half), count
+def random_half(keys: Integers, seed: int, *address: int) -> tuple[Integers, Integers]:
+    """Two halves of rows at random, each in ascending order; equal keys, of copies, are in one."""
+    of_row = numbered(keys)
+    order = generator(seed, Stream.FIX_HALVES, *address).permutation(
+        int(of_row.max(initial=-1)) + 1
     )
+    in_first = np.isin(of_row, order[: len(order) // 2])
+    return np.flatnonzero(in_first), np.flatnonzero(~in_first)

@@ -1,40 +1,51 @@
-"""Which rows of a pool to label next: where the model is least sure, spread out so that no two of
-them say the same.
-"""
+"""Which rows of a pool to label next: those that say most about rows the model is unsure of."""
 
 from __future__ import annotations
 
-import warnings
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from anharmonic._core.extras import needs
-from anharmonic._core.protocols import Array, Floats, Integers
+from anharmonic._core.protocols import Floats, Integers
 from anharmonic._core.randomness import generator
 from anharmonic._core.streams import Stream
-from anharmonic.fixes.refitting import Asked, Data
+from anharmonic.errors import PointsError
+from anharmonic.fixes.copies import comparable
+from anharmonic.fixes.likeness import most_telling
+from anharmonic.fixes.refitting import Asked
+from anharmonic.fixes.rows import Data, with_columns_of
 from anharmonic.fixes.scoring import class_positions, gives_classes, shares_of
-from anharmonic.measures.over_data.encoding import encode
-from anharmonic.regions import unmoved
 
 __all__ = ["Uncertain", "choose_to_label", "uncertain_rows"]
 
-TREES = 100
+TREES, SMALLEST_LEAF = 100, 2
 SURE, MOSTLY = 1e-6, 0.5
 """Rows with less uncertainty than the first are sure; a model with more of them than the second
 share is sure of nearly everything."""
-CANDIDATES = 5
-"""Unsure rows among which as many as asked for are spread out, per row that is asked for."""
-ROUNDS = 20
-"""Of the clustering, which need not converge."""
+AMONG = 2000
+"""Rows of a pool among which is chosen at a time, and labelled rows they are held against, at most:
+more are drawn at random. All are compared with all."""
+AT_A_TIME = 500
+"""Rows that are chosen among the same ones, at most."""
 
 
 class Uncertain(NamedTuple):
-    """How unsure rows are, (rows,), from 0 on, and the rows as numbers, (rows, features)."""
+    """How unsure a model is about rows, and what makes rows alike.
+
+    Parameters
+    ----------
+    values : (rows,)
+        From 0 on.
+    leaves : (rows, trees)
+        Where each row falls in the trees of a forest over labelled rows.
+    known : (labelled, trees)
+        Where these fall.
+    """
 
     values: Floats
-    features: Floats
+    leaves: Integers
+    known: Integers
 
 
 def uncertain_rows(asked: Asked, rows: object, labelled: Data, seed: int) -> Uncertain:
@@ -43,7 +54,8 @@ def uncertain_rows(asked: Asked, rows: object, labelled: Data, seed: int) -> Unc
     For classes 1 less the margin between the two largest shares. A model that is sure of nearly
     everything, as trees that were grown in full and nearest rows are, says nothing by that: then
     the shares are the mean of its own and those of a forest over the labelled rows. For numbers it
-    is the spread of the model's answer and the forest's around their mean.
+    is the spread of the model's answer and the forest's around their mean. Texts alone have no
+    forest: classes count by their margins, and no two rows are alike.
 
     Parameters
     ----------
@@ -54,105 +66,109 @@ def uncertain_rows(asked: Asked, rows: object, labelled: Data, seed: int) -> Unc
     seed
         Of the forest.
     """
-    encoded = encode([unmoved(rows), unmoved(labelled.rows)], None)
-    count = len(asked.outputs)
+    rows = with_columns_of(labelled.rows, rows, "pool")
+    if len(labelled) > AMONG:
+        draw = generator(seed, Stream.LABEL_ROWS, 0)
+        labelled = labelled.take(np.sort(draw.choice(len(labelled), AMONG, replace=False)))
+    encoded = comparable(rows, labelled.rows)
+    if encoded is None:
+        return _of_texts(asked)
+    features, count = encoded.for_trees(), len(asked.outputs)
+    forest = _forest(gives_classes(asked), seed).fit(features[count:], labelled.labels)
+    leaves = np.asarray(forest.apply(features), dtype=np.int64)
+    values = _values(asked, forest, features[:count])
+    return Uncertain(values, leaves[:count], leaves[count:])
+
+
+def _of_texts(asked: Asked) -> Uncertain:
+    """What the model says of them is all there is."""
     if not gives_classes(asked):
-        values = _spread(asked.outputs[:, 0], encoded.for_trees(), labelled.labels, seed)
-    else:
-        shares = shares_of(asked)
-        values = _closeness(shares)
-        if float((values < SURE).mean()) > MOSTLY:
-            others = _forest_shares(asked, encoded.for_trees(), labelled.labels, seed)
-            values = _closeness((shares + others) / 2)
-    return Uncertain(np.asarray(values), encoded.for_distances()[:count])
+        raise PointsError(
+            "how sure numbers are is told by rows like them, and texts that differ in every row "
+            "have none: give vectors of the texts as rows"
+        )
+    apart = np.arange(len(asked.outputs))[:, None]
+    return Uncertain(_closeness(shares_of(asked)), apart, apart[:0])
+
+
+def _forest(classes: bool, seed: int) -> Any:
+    needs("sklearn", "sklearn")
+    from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+
+    kind = RandomForestClassifier if classes else RandomForestRegressor
+    state = int(generator(seed, Stream.LABEL_FOREST).integers(1 << 31))
+    return kind(TREES, min_samples_leaf=SMALLEST_LEAF, random_state=state)
+
+
+def _values(asked: Asked, forest: Any, features: Floats) -> Floats:
+    if not gives_classes(asked):
+        return _spread(asked.outputs[:, 0], forest, features)
+    shares = shares_of(asked)
+    values = _closeness(shares)
+    if float((values < SURE).mean()) <= MOSTLY:
+        return values
+    # In the model's columns; a class that it does not know has none.
+    column = class_positions(forest.classes_, asked.classes, shares.shape[1])
+    others = np.zeros_like(shares)
+    others[:, column[column >= 0]] = forest.predict_proba(features)[:, column >= 0]
+    return _closeness((shares + others) / 2)
 
 
 def _closeness(shares: Floats) -> Floats:
-    """1 less the margin between the two largest shares, (rows,)."""
+    """1 less the margin between the two largest shares, (rows,); 0 where there is one class."""
+    if shares.shape[1] < 2:
+        return np.zeros(len(shares))
     largest = np.sort(shares, axis=1)[:, -2:]
     return np.asarray(1 - (largest[:, 1] - largest[:, 0]))
 
 
-def _forest_shares(asked: Asked, features: Floats, labels: Array, seed: int) -> Floats:
-    """Shares of a forest over labelled rows, which are below the others, in the model's columns."""
-    needs("sklearn", "sklearn")
-    from sklearn.ensemble import RandomForestClassifier
-
-    count, columns = len(asked.outputs), shares_of(asked).shape[1]
-    forest = RandomForestClassifier(TREES, random_state=_forest_state(seed))
-    forest.fit(features[count:], labels)
-    column = class_positions(forest.classes_, asked.classes, columns)
-    shares = np.zeros((count, columns))
-    shares[:, column[column >= 0]] = forest.predict_proba(features[:count])[:, column >= 0]
-    return shares
-
-
-def _spread(answers: Floats, features: Floats, labels: Array, seed: int) -> Floats:
-    """How far trees and the model are apart, (rows,): labelled rows are below the others."""
-    needs("sklearn", "sklearn")
-    from sklearn.ensemble import RandomForestRegressor
-
-    count = len(answers)
-    forest = RandomForestRegressor(TREES, random_state=_forest_state(seed))
-    forest.fit(features[count:], labels)
-    of_trees = np.stack([tree.predict(features[:count]) for tree in forest.estimators_])
+def _spread(answers: Floats, forest: Any, features: Floats) -> Floats:
+    """How far trees and the model are apart, (rows,)."""
+    of_trees = np.stack([tree.predict(features) for tree in forest.estimators_])
     middle = of_trees.mean(axis=0)
     # The trees have half of the weight: their variance and that between them and the model.
     return np.asarray(np.sqrt(of_trees.var(axis=0) / 2 + (answers - middle) ** 2 / 4))
 
 
-def _forest_state(seed: int) -> int:
-    return int(generator(seed, Stream.LABEL_FOREST).integers(1 << 31))
-
-
 def choose_to_label(uncertain: Uncertain, count: int, seed: int) -> Integers:
-    """Rows to label, the least sure first: one of each cluster of unsure rows.
+    """Rows to label, those that say most first.
 
-    The `CANDIDATES` · count least sure rows are clustered, each with the weight of its
-    uncertainty, and the row nearest to each centre is taken (diverse mini-batches: Zhdanov,
-    2019).
+    Each is the row whose label would tell most about rows like it, those that have been chosen
+    among them, weighted by how unsure the model is there: so unsure rows are chosen where there
+    are many of their kind, and no two that say the same.
 
     Parameters
     ----------
     uncertain
         From `uncertain_rows`.
     count
-        How many; all if there are no more.
+        How many; all, the least sure first, if there are no more.
     seed
-        Of the clustering's first centres.
+        Of the rows among which is chosen, where there are many.
 
     Examples
     --------
-    >>> unsure = Uncertain(np.array([0.9, 0.8, 0.1, 0.7]), np.array([[0.0], [0.1], [5.0], [9.0]]))
+    >>> leaves = np.array([[1], [1], [2], [3]])
+    >>> unsure = Uncertain(np.array([0.9, 0.8, 0.1, 0.7]), leaves, leaves[:0])
     >>> choose_to_label(unsure, 2, seed=0).tolist()
     [0, 3]
     """
-    values, features = uncertain
-    order = np.argsort(-values, kind="stable")
-    if count >= len(order):
-        return order
-    candidates = order[: CANDIDATES * count]
-    chosen = _one_per_cluster(features[candidates], values[candidates], count, seed)
-    taken = candidates[chosen]
-    if len(taken) < count:
-        # Copies of a row leave clusters empty: the least sure of the others fill up.
-        rest = candidates[~np.isin(candidates, taken)]
-        taken = np.concatenate([taken, rest[: count - len(taken)]])
-    return np.asarray(taken[np.argsort(-values[taken], kind="stable")])
+    values, leaves, known = uncertain
+    if count >= len(values):
+        return np.argsort(-values, kind="stable")
+    chosen = np.empty(0, dtype=np.int64)
+    while len(chosen) < count:
+        draw = generator(seed, Stream.LABEL_ROWS, 1, len(chosen))
+        among = _some(np.setdiff1d(np.arange(len(values)), chosen), draw)
+        seen = np.concatenate([known, leaves[chosen]])
+        seen = seen[_some(np.arange(len(seen)), draw)]
+        more = min(count - len(chosen), AT_A_TIME)
+        # A weight of 0 everywhere would leave the choice to the rows' order.
+        best = most_telling(values[among] + SURE, leaves[among], seen, more)
+        chosen = np.concatenate([chosen, among[best]])
+    return chosen
 
 
-def _one_per_cluster(features: Floats, weights: Floats, count: int, seed: int) -> Integers:
-    needs("sklearn", "sklearn")
-    from sklearn.cluster import KMeans
-    from threadpoolctl import threadpool_limits
-
-    state = int(generator(seed, Stream.LABEL_CLUSTERS).integers(1 << 31))
-    means = KMeans(count, n_init=1, max_iter=ROUNDS, random_state=state)
-    with warnings.catch_warnings(), threadpool_limits(1):
-        # Fewer distinct rows than clusters are no fault.
-        warnings.simplefilter("ignore")
-        cluster = means.fit(features, sample_weight=weights + 1e-9).labels_
-    away = ((features - means.cluster_centers_[cluster]) ** 2).sum(axis=1)
-    order = np.lexsort((away, cluster))
-    first = np.unique(cluster[order], return_index=True)[1]
-    return np.sort(order[first])
+def _some(rows: Integers, draw: np.random.Generator) -> Integers:
+    """As many as can be compared, in their order."""
+    return rows if len(rows) <= AMONG else np.sort(draw.choice(rows, AMONG, replace=False))

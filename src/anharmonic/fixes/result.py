@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +16,8 @@ import pyarrow as pa
 from anharmonic._core import tables
 from anharmonic._core.frames import as_table
 from anharmonic._core.protocols import Array, Integers
-from anharmonic.fixes.holding_out import Gain
+from anharmonic.fixes.gains import Contrast, Gain
+from anharmonic.performance.result import Interval
 
 __all__ = ["KINDS", "Fixes", "Kind", "Proposal"]
 
@@ -28,6 +30,8 @@ KINDS: Mapping[Kind, str] = {
     "smooth": "smoothing",
 }
 """Every kind of proposal, in words."""
+UNKNOWN = Gain(math.nan, math.nan, Interval(math.nan, math.nan, math.nan), 0)
+"""What is written of a proposal whose gain was not measured, where a number is needed."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -43,7 +47,8 @@ class Proposal:
     sentence
         What it is, what was measured, against what, and what to do next.
     gain
-        On held-out rows, in the unit of `unit`.
+        On held-out rows, in the unit of `unit`; None where what it brings was not measured, as
+        of a model that cannot be fitted anew.
     unit
         What the gain is a difference of.
     rows
@@ -60,7 +65,7 @@ class Proposal:
     kind: Kind
     helps: bool
     sentence: str
-    gain: Gain
+    gain: Gain | None
     unit: str
     rows: Integers | None = None
     settings: Mapping[str, object] = field(default_factory=dict)
@@ -68,17 +73,25 @@ class Proposal:
     queries: int = 0
     refits: int = 0
 
+    @property
+    def verdict(self) -> str:
+        """Whether it helps, in a few words."""
+        if self.gain is None:
+            return "not measured"
+        return "helps" if self.helps else "not shown to help"
+
     def plain(self) -> dict[str, object]:
-        """As plain values, ready for JSON."""
+        """As plain values, ready for JSON; what is not known is None."""
+        gain = self.gain
         return {
             "kind": self.kind,
             "helps": self.helps,
             "sentence": self.sentence,
             "unit": self.unit,
-            "before": self.gain.before,
-            "after": self.gain.after,
-            "gain": self.gain.interval._asdict(),
-            "held_out_rows": self.gain.rows,
+            "before": None if gain is None else _plain_value(gain.before),
+            "after": None if gain is None else _plain_value(gain.after),
+            "gain": None if gain is None else _plain(gain.interval._asdict()),
+            "held_out_rows": None if gain is None else gain.rows,
             "rows": None if self.rows is None else self.rows.tolist(),
             "settings": _plain(self.settings),
             "evidence": _plain(self.evidence),
@@ -101,14 +114,22 @@ def _write_rows(path: Path, rows: Integers, source: object) -> None:
 
 
 def _plain(values: Mapping[str, object]) -> dict[str, object]:
-    return {name: _plain_value(value) for name, value in values.items()}
+    return {str(name): _plain_value(value) for name, value in values.items()}
 
 
 def _plain_value(value: object) -> object:
-    if isinstance(value, Gain):
-        return {"before": value.before, "after": value.after, **value.interval._asdict()}
+    """A value as JSON has them: numbers that are none, as of too few rows, are None."""
+    if isinstance(value, Gain | Contrast):
+        named = value._asdict()
+        return _plain({**named, **named.pop("interval")._asdict()})
     if isinstance(value, np.generic):
-        return value.item()
+        value = value.item()
+    if isinstance(value, Mapping):
+        return _plain(value)
+    if isinstance(value, list | tuple):
+        return [_plain_value(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
     return value if isinstance(value, str | int | float | bool | type(None)) else str(value)
 
 
@@ -128,6 +149,10 @@ class Fixes:
         Its name.
     metric
         What scores are.
+    notes
+        What to know of all of it, such as held-out rows that were left out.
+    first_queries, first_refits
+        What fitting and asking the model on held-out rows cost, before any proposal.
     """
 
     tried: Sequence[Proposal]
@@ -135,6 +160,9 @@ class Fixes:
     error_rate: float
     model: str
     metric: str
+    notes: Sequence[str] = ()
+    first_queries: int = 0
+    first_refits: int = 0
 
     @property
     def proposals(self) -> tuple[Proposal, ...]:
@@ -143,11 +171,13 @@ class Fixes:
 
     @property
     def queries(self) -> int:
-        return sum(proposal.queries for proposal in self.tried)
+        """Of the model in all, its copies that were fitted anew among them."""
+        return self.first_queries + sum(proposal.queries for proposal in self.tried)
 
     @property
     def refits(self) -> int:
-        return sum(proposal.refits for proposal in self.tried)
+        """How often it was fitted anew, in all."""
+        return self.first_refits + sum(proposal.refits for proposal in self.tried)
 
     def __len__(self) -> int:
         return len(self.proposals)
@@ -170,7 +200,7 @@ class Fixes:
         backend
             Which of them instead.
         """
-        gains = [proposal.gain for proposal in self.tried]
+        gains = [proposal.gain or UNKNOWN for proposal in self.tried]
         columns = {
             "kind": np.array([proposal.kind for proposal in self.tried]),
             "helps": np.array([proposal.helps for proposal in self.tried]),
@@ -196,6 +226,7 @@ class Fixes:
             "refits": self.refits,
             "tried": [proposal.plain() for proposal in self.tried],
             "left_out": dict(self.left_out),
+            "notes": list(self.notes),
         }
 
     def save(
@@ -216,7 +247,8 @@ class Fixes:
         """
         target = Path(folder)
         target.mkdir(parents=True, exist_ok=True)
-        (target / "fixes.json").write_text(json.dumps(self.summary(), indent=1) + "\n")
+        text = json.dumps(self.summary(), indent=1, allow_nan=False)
+        (target / "fixes.json").write_text(text + "\n")
         for kind, table in (("label", pool), ("look", reference)):
             for proposal in self.tried:
                 if proposal.kind == kind and proposal.rows is not None:
@@ -224,13 +256,7 @@ class Fixes:
         return target
 
     def __repr__(self) -> str:
-        said = [f"  helps: {proposal.sentence}" for proposal in self.proposals]
-        said += [
-            f"  not shown to help: {proposal.sentence}"
-            for proposal in self.tried
-            if not proposal.helps
-        ]
-        said += [f"  not tried: {KINDS[kind]}: {why}" for kind, why in self.left_out.items()]
+        said = [f"  {head}: {sentence}" for head, sentence in self.lines()]
         return "\n".join(
             [
                 f"<fixes of {self.model}: {len(self)} of {len(self.tried)} proposals help; chance "
@@ -240,10 +266,20 @@ class Fixes:
             ]
         )
 
+    def lines(self) -> list[tuple[str, str]]:
+        """A verdict and a sentence for every kind, those that help first, and the notes."""
+        by_help = sorted(self.tried, key=lambda proposal: not proposal.helps)
+        return [
+            *((proposal.verdict, proposal.sentence) for proposal in by_help),
+            *(("not tried", f"{KINDS[kind]}: {why}") for kind, why in self.left_out.items()),
+            *(("note", note) for note in self.notes),
+        ]
+
     def _repr_html_(self) -> str:
         cells: dict[str, object] = {}
         for proposal in self.tried:
-            verdict = "helps" if proposal.helps else "not shown to help"
-            cells[KINDS[proposal.kind]] = f"{verdict}: {proposal.sentence}"
+            cells[KINDS[proposal.kind]] = f"{proposal.verdict}: {proposal.sentence}"
         cells |= {KINDS[kind]: f"not tried: {why}" for kind, why in self.left_out.items()}
+        if self.notes:
+            cells["notes"] = " ".join(self.notes)
         return tables.facts(cells)

@@ -11,7 +11,8 @@ import numpy as np
 from anharmonic._core.margins import by_class, decides, probabilities_of
 from anharmonic._core.protocols import Array, Floats, Integers
 from anharmonic.errors import InputError, SettingsError, listed
-from anharmonic.fixes.refitting import Asked, Data
+from anharmonic.fixes.refitting import Asked
+from anharmonic.fixes.rows import Data
 
 __all__ = ["METRICS", "Scoring", "class_positions", "gives_classes", "scoring_for", "shares_of"]
 
@@ -70,6 +71,13 @@ class Scoring:
         return np.asarray(-scores if self.metric == "log_loss" else 1 - scores)
 
     @property
+    def span(self) -> float | None:
+        """How far two scores can be apart; None where there is no end to it."""
+        if self.metric == "log_loss":
+            return -float(np.log(SMALLEST))
+        return 1.0 if self.is_classes else None
+
+    @property
     def loss(self) -> str:
         """What the losses are called."""
         return LOSSES[self.metric]
@@ -78,8 +86,20 @@ class Scoring:
         return self.metric
 
 
-def scoring_for(metric: str | None, asked: Asked, data: Data) -> Scoring:
-    """The metric that was named, or accuracy for classes and r2 for numbers."""
+def scoring_for(
+    metric: str | None, asked: Asked, data: Data, held_out: Data | None = None
+) -> Scoring:
+    """The metric that was named, or accuracy for classes and r2 for numbers.
+
+    Parameters
+    ----------
+    metric
+        One of `METRICS`, if told.
+    asked
+        Answers of the model that is scored.
+    data, held_out
+        The labels that it is scored against.
+    """
     classes = gives_classes(asked)
     if not classes and data.labels.dtype.kind not in "fiub":
         raise InputError(
@@ -91,15 +111,33 @@ def scoring_for(metric: str | None, asked: Asked, data: Data) -> Scoring:
     if chosen not in offered:
         raise SettingsError(f"metric {chosen!r}: choose of {', '.join(offered)} for this model")
     if classes:
-        positions = class_positions(data.labels, asked.classes, asked.outputs.shape[1])
-        if (positions < 0).all():
-            raise InputError(
-                f"labels {listed(sorted(set(map(str, data.labels.tolist()))))} are no classes of "
-                "the model: give labels as it was fitted to them"
-            )
-    if classes:
+        for part in (data, held_out):
+            if part is not None:
+                _check_labels(part.labels, asked)
         return Scoring(chosen, True)
     return Scoring(chosen, False, float(np.var(data.labels.astype(np.float64))) or 1.0)
+
+
+def _check_labels(labels: Array, asked: Asked) -> None:
+    """Refuse labels that are no classes, or not the numbers of a model's columns."""
+    columns = asked.outputs.shape[1]
+    unknown = class_positions(labels, asked.classes, columns) < 0
+    if asked.classes is None and unknown.any():
+        # A model that names no classes numbers them: labels from 1 on would shift all by one.
+        raise InputError(
+            f"the model names no classes, so labels are its columns' numbers, 0 to "
+            f"{max(columns, 2) - 1}, and {_named(labels[unknown])} is none: number the labels so, "
+            "or give a model with classes_"
+        )
+    if unknown.all():
+        raise InputError(
+            f"labels {_named(labels)} are no classes of the model: give labels as it was fitted "
+            "to them"
+        )
+
+
+def _named(labels: Array) -> str:
+    return listed(sorted(set(map(str, labels.tolist()))))
 
 
 def gives_classes(asked: Asked) -> bool:
@@ -109,7 +147,9 @@ def gives_classes(asked: Asked) -> bool:
 
 def shares_of(asked: Asked) -> Floats:
     """A share for each class, (rows, classes)."""
-    return np.asarray(probabilities_of(by_class(asked.outputs, asked.kind), asked.kind))
+    return np.asarray(
+        probabilities_of(by_class(asked.outputs, asked.kind, asked.classes), asked.kind)
+    )
 
 
 def class_positions(labels: Array, classes: tuple[object, ...] | None, columns: int) -> Integers:

@@ -122,7 +122,7 @@ class Smoothed:
         outputs = self(points)
         if not decides(outputs.shape[1], self.kind):
             return outputs[:, 0] if outputs.shape[1] == 1 else outputs
-        return self._named(labels_of(by_class(outputs, self.kind)))
+        return self._named(labels_of(by_class(outputs, self.kind, self.classes)))
 
     @property
     def predict_proba(self) -> Callable[[object], Floats]:
@@ -139,7 +139,7 @@ class Smoothed:
         guess: int = 100,
         error_rate: float = 0.001,
     ) -> Certified:
-        """How far each row may move, in any direction, before the smoothed decision changes.
+        """How far each row may move along the moving columns before the smoothed decision changes.
 
         Parameters
         ----------
@@ -156,8 +156,9 @@ class Smoothed:
         -----
         For Gaussian noise alone (`smoothed(…, sigma=…)`). The certified model is the vote under
         the noise itself, not under the few copies that `predict` takes. Distances are in units
-        (`setup.units`): Euclidean, each column divided by its unit; columns that do not move
-        are taken to stay as they are.
+        (`Certified.units`): Euclidean, each column divided by its unit. Columns that are held, or
+        that never vary in the reference, are taken to stay as they are (`Certified.still`): the
+        certificate says nothing of moves along them.
 
         References
         ----------
@@ -175,7 +176,11 @@ class Smoothed:
             self._over_rows(points, _gaussian(ball.dimension, copies), turn, self._votes)
             for turn, copies in ((GUESS, guess), (COUNT, samples))
         )
-        return certify_votes(guessed, counted, self.sigma, error_rate, self._named)
+        region = self.setup.region
+        units = dict(zip(region.columns, self.setup.units.tolist(), strict=True))
+        return certify_votes(
+            guessed, counted, self.sigma, error_rate, self._named, units, region.still
+        )
 
     def __repr__(self) -> str:
         what = "votes" if self.combine == "vote" else "means"
@@ -187,7 +192,7 @@ class Smoothed:
         return f"<{self.name}: {what} of {self.queries} neighbours {around_rows}>"
 
     def _probabilities(self, points: object) -> Floats:
-        return np.asarray(by_class(self(points), self.kind))
+        return np.asarray(by_class(self(points), self.kind, self.classes))
 
     def _named(self, positions: Integers) -> Array:
         classes = self.classes
@@ -201,7 +206,7 @@ class Smoothed:
 
     def _votes(self, outputs: Floats) -> Floats:
         """How many neighbours decide for each class, (rows, classes)."""
-        by_classes = by_class(outputs, self.setup.model.kind)
+        by_classes = by_class(outputs, self.setup.model.kind, self.classes)
         chosen = labels_of(by_classes)[..., None] == np.arange(by_classes.shape[-1])
         return np.asarray(chosen.sum(axis=1), dtype=np.float64)
 

@@ -7,13 +7,14 @@ from typing import NamedTuple
 import numpy as np
 
 from anharmonic._core.protocols import Floats
-from anharmonic.fixes.refitting import Data, ask
+from anharmonic.fixes.refitting import ask
+from anharmonic.fixes.rows import Data
 from anharmonic.fixes.scoring import Scoring
 from anharmonic.fixes.smoothing import Smoothed, smoothed
 from anharmonic.measures.gamma.measure import gamma
 from anharmonic.models import as_model
 
-__all__ = ["FACTORS", "Radius", "choose_radius", "smooth_at", "unsteadiness"]
+__all__ = ["FACTORS", "Radius", "Unsteadiness", "choose_radius", "smooth_at", "unsteadiness"]
 
 FACTORS = (1.0, 2.0, 4.0)
 """Of the distance between nearest reference rows: how far smoothing is tried."""
@@ -51,10 +52,17 @@ def choose_radius(
     return Radius(FACTORS[max(within)], queries)
 
 
+class Unsteadiness(NamedTuple):
+    """How unsteady rows are, (rows,), and the queries of the model that took."""
+
+    values: Floats
+    queries: int
+
+
 def unsteadiness(
     model: object, rows: object, reference: object, radius: float, *, classes: bool, seed: int
-) -> Floats:
-    """The share of each row's neighbours that the model decides otherwise, (rows,).
+) -> Unsteadiness:
+    """The share of each row's neighbours that the model decides otherwise.
 
     Parameters
     ----------
@@ -63,7 +71,7 @@ def unsteadiness(
     classes
         Whether it decides at all: of numbers it is gamma.
     """
-    return gamma(
+    scores = gamma(
         as_model(model, output="onehot") if classes else model,
         rows,
         reference=reference,
@@ -73,4 +81,6 @@ def unsteadiness(
         rotations=1,
         noise="ignore",
         seed=seed,
-    ).values
+    )
+    per_query = model.queries if isinstance(model, Smoothed) else 1
+    return Unsteadiness(scores.values, scores.queries * per_query)

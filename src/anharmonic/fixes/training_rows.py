@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from anharmonic._core.protocols import Array, Floats, Integers, Kind
-from anharmonic.fixes.refitting import Asked, Data
+from anharmonic.fixes.refitting import Asked
+from anharmonic.fixes.rows import Data
 from anharmonic.fixes.scoring import class_positions, gives_classes, shares_of
 from anharmonic.measures.over_data import gamma_data
 

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from anharmonic._core.protocols import Floats
-from anharmonic._core.statistics import Moments, half_widths, welch
-from anharmonic.fixes.holding_out import Fold, Gain, measured_gain
-from anharmonic.fixes.refitting import Asked, Data, ask, refit
+from anharmonic._core.protocols import Floats, Integers
+from anharmonic.fixes.copies import keys_of
+from anharmonic.fixes.gains import Contrast, Gain, measured_contrast, measured_gain
+from anharmonic.fixes.holding_out import Fold
+from anharmonic.fixes.intervals import Group
+from anharmonic.fixes.refitting import Asked, ask, refit
+from anharmonic.fixes.rows import Data
 from anharmonic.fixes.scoring import Scoring, scoring_for
-from anharmonic.performance.result import Interval
 
 __all__ = ["Trial", "begin_trial"]
+
+Flags = NDArray[np.bool_]
+
+FURTHEST_DECISIONS = math.sqrt(2)
+"""How far two decisions can be apart, as columns of 0 and 1: the most that gamma of them is."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,28 +66,55 @@ class Trial:
     count: int
     seed: int
 
+    @property
+    def first_queries(self) -> int:
+        """What asking the models at the held-out rows cost."""
+        return sum(asked.queries for asked in self.asked)
+
+    @property
+    def first_refits(self) -> int:
+        """What fitting them cost."""
+        return 0 if self.estimator is None else len(self.folds)
+
     def score(self, model: object, data: Data) -> Floats:
         """A model's scores at labelled rows, (rows,)."""
         return self.scoring.row_scores(ask(model, data.rows), data.labels)
 
-    def gain(self, before: Sequence[Floats], after: Sequence[Floats]) -> Gain:
-        """What changes row by row."""
-        return measured_gain(before, after, self.level)
-
-    def contrast(self, inside: Floats, outside: Floats) -> Gain:
-        """How much larger the mean is inside than outside, of different rows (Welch, 1947)."""
-        if min(len(inside), len(outside)) < 2:
-            nothing = Interval(0.0, -np.inf, np.inf)
-            return Gain(float("nan"), float("nan"), nothing, len(inside) + len(outside))
-        difference, count = welch(Moments.of(inside), Moments.of(outside))
-        half = float(half_widths(np.float64(difference.error), np.float64(count), self.level))
-        value = float(difference.value)
-        return Gain(
-            float(outside.mean()),
-            float(inside.mean()),
-            Interval(value, value - half, value + half),
-            len(inside) + len(outside),
+    def gain(
+        self,
+        before: Sequence[Floats],
+        after: Sequence[Floats],
+        measured: Sequence[Data] | None = None,
+    ) -> Gain:
+        """What changes row by row: of each fold's held-out rows, or those that were `measured`."""
+        return measured_gain(
+            before, after, self.level, keys=self._keys(measured), span=self.scoring.span
         )
+
+    def steadier(
+        self, before: Sequence[Floats], after: Sequence[Floats], measured: Sequence[Data]
+    ) -> Gain:
+        """The same of how unsteady rows are, with its sign turned: more is better."""
+        return measured_gain(
+            [-values for values in before],
+            [-values for values in after],
+            self.level,
+            keys=self._keys(measured),
+            span=FURTHEST_DECISIONS if self.scoring.is_classes else None,
+        )
+
+    def contrast(
+        self, losses: Sequence[Floats], inside: Sequence[Flags], measured: Sequence[Data]
+    ) -> Contrast:
+        """How much larger losses are inside than outside, all folds together."""
+        values, flags = np.concatenate(losses), np.concatenate(inside)
+        keys = np.concatenate(self._keys(measured))
+        groups = [Group(values[chosen], keys[chosen]) for chosen in (flags, ~flags)]
+        return measured_contrast(groups[0], groups[1], self.level)
+
+    def _keys(self, measured: Sequence[Data] | None) -> list[Integers]:
+        held_out = [fold.held_out for fold in self.folds]
+        return [keys_of(data, self.seed) for data in (held_out if measured is None else measured)]
 
     def whole(self) -> Any:
         """The model fitted to the whole reference; one that cannot be fitted as it is."""
@@ -101,7 +137,7 @@ def begin_trial(
     """Fit the model without each fold's held-out rows, and ask it there."""
     fitted = [model if estimator is None else refit(estimator, fold.found_on) for fold in folds]
     asked = [ask(part, fold.held_out.rows) for part, fold in zip(fitted, folds, strict=True)]
-    scoring = scoring_for(metric, asked[0], reference)
+    scoring = scoring_for(metric, asked[0], reference, folds[0].held_out)
     scores = [
         scoring.row_scores(answers, fold.held_out.labels)
         for answers, fold in zip(asked, folds, strict=True)

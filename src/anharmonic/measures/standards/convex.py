@@ -25,6 +25,7 @@ class Convex:
     concave: bool = False
     along_axes: bool = field(default=False, init=False)
     half: bool = field(default=False, init=False)
+    directed: bool = field(default=True, init=False)
 
     @property
     def name(self) -> str:

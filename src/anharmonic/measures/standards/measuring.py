@@ -9,8 +9,9 @@ from typing import Unpack
 import numpy as np
 
 from anharmonic import balls
+from anharmonic._core.margins import decides
 from anharmonic._core.metrics import Description, Metric, register
-from anharmonic._core.protocols import Ball, Floats, Integers
+from anharmonic._core.protocols import Ball, Floats, Integers, Kind
 from anharmonic._core.settings import Settings
 from anharmonic.errors import SettingsError
 from anharmonic.measures.setup.batching import answers
@@ -80,6 +81,10 @@ def deviation(
     A point costs 2·pairs·turns + 1 queries at most, twice as many neighbours where a standard looks
     at two radii. Several outputs count by the length of their deviations. Errors are over turns.
 
+    A standard with a direction (monotone, convex, concave) is about one number: where one class's
+    probability rises another's falls. Of a classifier of two classes it is the second class's
+    output, or the log odds; of more classes `output=` says which. Columns of a function all count.
+
     Examples
     --------
     >>> bowl = lambda x: (x**2).sum(axis=1)
@@ -148,8 +153,9 @@ def _parts(
     for first in range(0, len(sphere.region), at_once):
         rows = np.arange(first, min(first + at_once, len(sphere.region)))
         around = _around(sphere, standard, rows, segments)
-        values = _reduced(standard, around)
-        yield values, _jackknifed(standard, around, values, turns), around.centre
+        judged = _judged(standard, around, sphere.caller.model.kind)
+        values = _reduced(standard, judged)
+        yield values, _jackknifed(standard, judged, values, turns), around.centre
 
 
 def _around(sphere: Sphere, standard: Standard, rows: Integers, segments: list[Segment]) -> Around:
@@ -163,6 +169,22 @@ def _around(sphere: Sphere, standard: Standard, rows: Integers, segments: list[S
     nothing = np.empty((len(rows), 0, 0, outputs.shape[-1]))
     near = sides[1] if standard.half else (nothing, nothing)
     return Around(outputs[:, 0], *sides[0], *near, sphere.radius, sphere.region.columns)
+
+
+def _judged(standard: Standard, around: Around, kind: Kind) -> Around:
+    """The answers that a standard is about: of a classifier one number, if it has a direction."""
+    columns = around.centre.shape[-1]
+    one_number = getattr(standard, "directed", False)
+    if not one_number or columns == 1 or kind == "value" or not decides(columns, kind):
+        return around
+    if columns > 2:
+        raise SettingsError(
+            f"{standard.name} is about one number, and the model answers for {columns} classes: "
+            "say which with output=<class or column>"
+        )
+    # Log odds are a difference of logits; of shares the second says all.
+    first = 1 if kind == "logit" else 0
+    return around.mapped(lambda outputs: outputs[..., 1:] - first * outputs[..., :1])
 
 
 def _sides(outputs: Floats, turns: int) -> tuple[Floats, Floats]:

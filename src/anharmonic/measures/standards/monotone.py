@@ -27,6 +27,7 @@ class Monotone:
     directions: Mapping[str | int, int]
     along_axes: bool = field(default=True, init=False)
     half: bool = field(default=False, init=False)
+    directed: bool = field(default=True, init=False)
 
     def __post_init__(self) -> None:
         if not self.directions or any(sign not in (1, -1) for sign in self.directions.values()):

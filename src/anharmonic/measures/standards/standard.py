@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -37,6 +38,16 @@ class Around(NamedTuple):
     radius: float
     columns: tuple[str, ...]
 
+    def mapped(self, change: Callable[[Floats], Floats]) -> Around:
+        """The same with all outputs (…, outputs) changed alike."""
+        return self._replace(
+            centre=change(self.centre),
+            ahead=change(self.ahead),
+            behind=change(self.behind),
+            ahead_half=change(self.ahead_half),
+            behind_half=change(self.behind_half),
+        )
+
     def without(self, turn: int) -> Around:
         """The same with one turn left out."""
         kept = np.arange(self.ahead.shape[1]) != turn
@@ -56,8 +67,9 @@ class Standard(Protocol):
     """A property to hold a model against.
 
     `along_axes` asks for pairs along the columns in place of random turns of a ball, `half` for
-    answers at half the radius too. `deviation` gives a number per point and output, 0 where the
-    property holds, in the outputs' unit.
+    answers at half the radius too. A further one, `directed`, which may be left out, says that the
+    property has a direction, so that of two classes' outputs one alone is asked. `deviation` gives
+    a number per point and output, 0 where the property holds, in the outputs' unit.
     """
 
     @property
