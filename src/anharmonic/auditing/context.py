@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from anharmonic._core.protocols import Floats, Kind, Model
 from anharmonic.auditing.asking import Answers, Meter
 from anharmonic.auditing.bending import Bends
-from anharmonic.auditing.judging import Judge, choose_judge
+from anharmonic.auditing.judging import Judge, choose_judge, choose_peers
 from anharmonic.auditing.planning import Plan
 from anharmonic.auditing.sides import Side, Task, decide
 from anharmonic.auditing.yardsticks import Yardstick, fit_yardsticks
@@ -119,6 +119,12 @@ class Context:
         """The best of the yardsticks in cross-validation; None without labels."""
         labels = self.reference.sampled_labels
         return None if labels is None else choose_judge(self.yardsticks, labels, self.task)
+
+    @cached_property
+    def peers(self) -> Sequence[Yardstick]:
+        """The yardsticks that are not told apart from the judge; none without labels."""
+        labels = self.reference.sampled_labels
+        return () if labels is None else choose_peers(self.yardsticks, labels, self.task)
 
     @cached_property
     def bends(self) -> Bends:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from anharmonic._core.protocols import Floats
 from anharmonic.auditing.yardsticks import Yardstick
 
-__all__ = ["Judge", "choose_judge"]
+__all__ = ["Judge", "choose_judge", "choose_peers"]
 
 TEMPERATURES = (0.5, 0.7, 0.85, 1.0, 1.2, 1.5, 2.0)
 SOFTENED = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2)
@@ -45,7 +45,7 @@ def choose_judge(yardsticks: Sequence[Yardstick], labels: NDArray[Any], task: st
     """The best of the yardsticks by their cross-validated loss; None where there are none."""
     if not yardsticks:
         return None
-    losses = [_loss(yardstick.held_out, labels, task) for yardstick in yardsticks]
+    losses = [float(_losses(each.held_out, labels, task).mean()) for each in yardsticks]
     best = yardsticks[int(np.argmin(losses))]
     held_out, new = best.held_out, best.new
     if task == "classes":
@@ -57,10 +57,29 @@ def choose_judge(yardsticks: Sequence[Yardstick], labels: NDArray[Any], task: st
     return Judge(best, held_out, new, min(losses), base)
 
 
-def _loss(answers: Floats, labels: NDArray[Any], task: str) -> float:
+def choose_peers(
+    yardsticks: Sequence[Yardstick], labels: NDArray[Any], task: str
+) -> tuple[Yardstick, ...]:
+    """The yardsticks that are not told apart from the best one, itself among them.
+
+    Those whose cross-validated losses are on average within two standard errors of the best
+    one's, row by row: any of them could have been the judge of another sample of these rows.
+    """
+    losses = [_losses(each.held_out, labels, task) for each in yardsticks]
+    least = min(losses, key=lambda each: float(each.mean()))
+    error = 1 / np.sqrt(len(labels))
+    return tuple(
+        yardstick
+        for yardstick, own in zip(yardsticks, losses, strict=True)
+        if (own - least).mean() <= 2 * (own - least).std() * error
+    )
+
+
+def _losses(answers: Floats, labels: NDArray[Any], task: str) -> Floats:
+    """How wrong each answer is, (rows,)."""
     if task == "classes":
-        return float(np.mean(answers.argmax(axis=1) != labels))
-    return float(np.mean((answers[:, 0] - labels) ** 2))
+        return np.asarray(answers.argmax(axis=1) != labels, dtype=np.float64)
+    return np.asarray((answers[:, 0] - labels) ** 2)
 
 
 def _calibrated(probabilities: Floats, temperature: float, soft: float) -> Floats:

@@ -27,7 +27,7 @@ __all__ = ["check_fragile", "flip_chances"]
 
 NAME, TITLE = "fragile", "Fragile decisions"
 WORSE = 1.5
-"""How many times the judge's decisions change, from which it matters."""
+"""How many times the decisions of a quick model change, from which it matters."""
 LEAST = 0.02
 """And by how much of all neighbours at least."""
 FRAGILE = 0.25
@@ -53,7 +53,11 @@ def flip_chances(hits: Integers, count: int) -> tuple[Floats, Floats]:
 
 
 def check_fragile(context: Context) -> CheckResult:
-    """The share of close neighbours that are decided otherwise, for the model and for the judge."""
+    """The share of close neighbours that are decided otherwise, for the model and for quick ones.
+
+    Of the quick models that are about as good as the best one, the one whose decisions change most
+    is what the model is held against: a model that is no less steady than that is not fragile.
+    """
     if context.task != "classes":
         return CheckResult(NAME, TITLE, "", skipped="the model answers numbers", tests=0)
     side = context.new or context.reference
@@ -78,17 +82,26 @@ def check_fragile(context: Context) -> CheckResult:
         f"{share} of {count:,} decisions have a chance of {FRAGILE:.0%} or more to flip when the "
         "row is measured again half as far away as its nearest neighbour."
     )
-    judge = context.judge
-    result = CheckResult(NAME, TITLE, summary, tests=0, queries=own.queries)
-    if judge is None:
-        return result
-    quick = _as_function(context, judge.yardstick)
-    other = _flips(context, quick, points, known, radius).values
+    if not context.peers:
+        return CheckResult(NAME, TITLE, summary, tests=0, queries=own.queries)
+    quick = [
+        (peer, _flips(context, _as_function(context, peer), points, known, radius).values)
+        for peer in context.peers
+    ]
+    least_steady, other = max(quick, key=lambda pair: float(pair[1].mean()))
     ratio = ratio_of(own.values, other)
     worse = own.values.mean() - other.mean() >= LEAST and ratio.value >= WORSE
-    summary += f" Its decisions flip {ratio} as often as those of {judge.yardstick.words}."
+    summary += f" Its decisions flip {ratio} as often as those of {least_steady.words}."
     finding = _finding(
-        context, share, ratio, own.values, other, side.sample[chosen], chances, own.queries
+        context,
+        share,
+        ratio,
+        own.values,
+        other,
+        least_steady.words,
+        side.sample[chosen],
+        chances,
+        own.queries,
     )
     return CheckResult(
         NAME, TITLE, summary, (finding,) if worse else (), tests=1, queries=own.queries
@@ -153,12 +166,11 @@ def _finding(
     ratio: Measured,
     own: Floats,
     other: Floats,
+    words: str,
     rows: Integers,
     chances: Floats,
     queries: int,
 ) -> Finding:
-    assert context.judge is not None
-    words = context.judge.yardstick.words
     order = np.argsort(-chances, kind="stable")[:20]
     return Finding(
         check=NAME,
@@ -170,8 +182,8 @@ def _finding(
             f"those of {words}."
         ),
         comparison=(
-            f"Close neighbours are decided otherwise in {own.mean():.1%} of cases, by {words} in "
-            f"{other.mean():.1%}; {share} of the decisions have a chance of {FRAGILE:.0%} or more."
+            f"Close neighbours are decided otherwise in {own.mean():.1%} of cases, by {words}, the "
+            f"least steady quick model of about the best score, in {other.mean():.1%}; {share} of the decisions have a chance of {FRAGILE:.0%} or more."
         ),
         next_step=(
             "Have a person look at the listed rows before acting on them, and compare with a "
