@@ -183,7 +183,8 @@ def _finding(
         ),
         comparison=(
             f"Close neighbours are decided otherwise in {own.mean():.1%} of cases, by {words}, the "
-            f"least steady quick model of about the best score, in {other.mean():.1%}; {share} of the decisions have a chance of {FRAGILE:.0%} or more."
+            f"least steady quick model of about the best score, in {other.mean():.1%}; {share} of "
+            f"the decisions have a chance of {FRAGILE:.0%} or more."
         ),
         next_step=(
             "Have a person look at the listed rows before acting on them, and compare with a "
