@@ -211,3 +211,7 @@ def test_a_value_beside_a_spike_says_which_cells_it_is_of():
     assert words.startswith("1 rose where it is not 0 (mean ")
     usual = reference[reference[:, 1] > 0, 1].mean()
     assert words.endswith(f"instead of {usual:,.0f})")
+    unchanged = next(drift for drift in monitor.columns() if drift.name == "0")
+    assert unchanged.evidence < 1
+    assert unchanged.change.startswith("no clear change (")
+    assert ", usually " in unchanged.change

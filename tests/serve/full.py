@@ -56,7 +56,8 @@ class Full(StandIn):
                 first = int(np.argmax(logs >= self.threshold))
                 at, since = self.seen + first, max(0, self.seen + first - 20)
                 size = (float(logs[first]), self.threshold)
-                new.append(Alarm(name, None, "up", at, since, *size, "look at <b>it</b>"))
+                carriers = ("by about 1 sd", "most in town")
+                new.append(Alarm(name, None, "up", at, since, *size, "look at <b>it</b>", carriers))
             self.totals[name] = float(logs[-1])
             trace[Key(name, None, "up")] = logs
         self.alarms += new

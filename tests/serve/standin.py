@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from anharmonic.monitor.alarms import Key
+from anharmonic.monitor.alarms import Alarm, Key
 
 
 class AllColumns:
@@ -68,22 +68,11 @@ class StandIn:
         values = scores["gamma"]
         trace = self.total + np.cumsum(np.nan_to_num(values))
         self.total = float(trace[-1])
-        new = []
+        new: list[Alarm] = []
         if self.alarm and not before:
             first = int(np.argmax(trace >= self.threshold))
-            at = self.seen + first
-            new = [
-                SimpleNamespace(
-                    watched="gamma",
-                    segment=None,
-                    direction="up",
-                    at=at,
-                    since=0,
-                    log_evidence=float(trace[first]),
-                    threshold=self.threshold,
-                    remark="",
-                )
-            ]
+            at, size = self.seen + first, (float(trace[first]), self.threshold)
+            new = [Alarm("gamma", None, "up", at, 0, *size)]
         self.seen += len(values)
         self.scored += int(np.isfinite(values).sum())
         key = Key("gamma", None, "up")

@@ -42,6 +42,7 @@ def test_an_alarm_has_a_page_with_its_rows(service: Running) -> None:
     alarm = first_alarm(service)
     told = service.http.get(f"/v1/alarms/{alarm['id']}").json()
     assert told["alarm"]["words"].startswith("gamma rose: seen at row 61, since about 41")
+    assert told["alarm"]["carriers"] == alarm["carriers"] == ["by about 1 sd", "most in town"]
     assert abs(told["began"] - told["alarm"]["time"]) < 60
     assert told["rows"][0]["id"] == "the/worst one"
     assert (told["rows"][0]["value"], told["rows"][0]["label"]) == (70.0, "yes")

@@ -24,6 +24,8 @@ __all__ = [
 
 NAMED = 3
 """Columns that an alarm names."""
+CLEAR = 1.0
+"""Log evidence from which a column is said to have changed: what chance seldom brings about."""
 
 
 class ColumnDrift(NamedTuple):
@@ -36,7 +38,8 @@ class ColumnDrift(NamedTuple):
     evidence
         The log of how many times larger than usual the evidence of its strongest stream is.
     change
-        In words, "" where nothing is remembered.
+        In words, "" where nothing is remembered; beginning with "no clear change" where the
+        evidence is too small to say so.
     labels
         Of the histogram's bins, or levels.
     reference, recent
@@ -79,7 +82,9 @@ def describe_columns(fitted: FittedInputs, codes: Floats | None) -> list[ColumnD
     for column, number in best.items():
         words = ""
         if recent is not None and np.isfinite(now := _mean(recent[:, number])):
-            words = _describe(inputs, inputs.streams[number], float(fitted.means[number]), now)
+            usual = float(fitted.means[number])
+            describe = _describe if logs[number] >= CLEAR else _describe_unclear
+            words = describe(inputs, inputs.streams[number], usual, now)
         shown = fitted.histograms.get(column, Histogram((), (), ()))
         cells = (
             None
@@ -171,6 +176,17 @@ def _describe(inputs: Inputs, stream: InputStream, usual: float, now: float) -> 
     what = _movement(stream, now >= usual)
     word = "distance" if stream.aspect in ("distance", "size") else "mean"
     return f"{what}{_beside_spike(stream)} ({word} {_number(now)} instead of {_number(usual)})"
+
+
+def _describe_unclear(inputs: Inputs, stream: InputStream, usual: float, now: float) -> str:
+    """The strongest stream of a column that has not clearly changed."""
+    if stream.aspect in ("level", "missing", "unseen"):
+        what = {"missing": "missing", "unseen": "new or rare"}.get(stream.aspect)
+        what = what or _level(inputs, stream)
+        shares = f"{_percent(now)} of rows, usually {_percent(usual)}"
+        return f"no clear change ({what} in {shares})" if now or usual else ""
+    word = "distance" if stream.aspect in ("distance", "size") else "mean"
+    return f"no clear change ({word} {_number(now)}, usually {_number(usual)})"
 
 
 def _describe_share(inputs: Inputs, stream: InputStream, usual: float, now: float) -> str:

@@ -19,7 +19,7 @@ __all__ = ["AlarmRow", "EventRow", "LabelRow", "Queries", "ScoreRow", "SegmentRo
 
 
 class AlarmRow(TypedDict):
-    """A row of the table of alarms; `words`, `columns` and `segments` as the monitor said them."""
+    """A row of the table of alarms; `words` and `carriers` as the monitor said them."""
 
     id: str
     sequence: int
@@ -39,8 +39,7 @@ class AlarmRow(TypedDict):
     acknowledged_by: str | None
     note: str | None
     words: str | None
-    columns: list[str]
-    segments: list[str]
+    carriers: list[str]
 
 
 class ScoreRow(TypedDict):
@@ -249,8 +248,7 @@ class Queries:
 
 def _with_details(row: dict[str, Any]) -> AlarmRow:
     details = json.loads(row.pop("details") or "{}")
-    said = {"words": details.get("words")}
-    said |= {name: details.get(name, []) for name in ("columns", "segments")}
+    said = {"words": details.get("words"), "carriers": details.get("carriers", [])}
     return typing.cast(AlarmRow, {**row, **said})
 
 
