@@ -112,13 +112,17 @@ def places(part: str, seed: int) -> Iterator[Mutant]:
 
 
 def changed(mutant: Mutant) -> str | None:
-    """The file's text with the change; nothing if only annotations differ."""
+    """The file's text with the change; nothing if it is no Python, or only annotations differ."""
     from cosmic_ray.mutating import mutate_code
     from cosmic_ray.plugins import get_operator
 
     before = (ROOT / mutant.path).read_text()
     after = mutate_code(before, get_operator(mutant.operator)(), mutant.occurrence)
-    if after is None or _runs(before) == _runs(after):
+    try:
+        if after is None or _runs(before) == _runs(after):
+            return None
+    except SyntaxError:
+        # `**names` of a call is taken for a power.
         return None
     pairs = zip(before.splitlines(), after.splitlines(), strict=False)
     lines = next((pair for pair in pairs if pair[0] != pair[1]), ("", ""))

@@ -296,3 +296,54 @@ def test_commands_take_a_column_of_labels_and_never_move_it(models, tmp_path, mo
     page = (tmp_path / "page.html").read_text()
     assert "Accuracy against gamma" in page
     assert "on the frontier" in page
+
+
+def test_rows_of_any_columns_have_their_labels_beside_gamma(tmp_path):
+    random = np.random.default_rng(1)
+    frame = pd.DataFrame(
+        {
+            "age": random.integers(18, 80, 300),
+            "town": random.choice(["Ulm", "Bonn", None], 300),
+            "pay": np.where(random.random(300) < 0.2, np.nan, random.lognormal(3, 1, 300)),
+            "since": pd.Timestamp("2024-01-01") + pd.to_timedelta(random.integers(0, 90, 300), "D"),
+        }
+    )
+    labels = frame["age"].to_numpy() > 50
+
+    class Young:
+        classes_ = np.array([False, True])
+
+        def __init__(self, limit):
+            self.limit = limit
+
+        def predict_proba(self, rows):
+            young = rows["age"].to_numpy() > self.limit
+            return np.stack([~young, young], axis=1).astype(float)
+
+        def predict(self, rows):
+            return self.predict_proba(rows)[:, 1] > 0.5
+
+    models = {"right": Young(50), "late": Young(70)}
+    points, reference = frame[:100], frame[100:]
+    comparison = ah.compare(models, points, reference=reference, labels=labels[:100])
+    wrong = (points["age"].between(51, 70)).mean()
+    assert comparison.labelled["right"].estimate.value == 1.0
+    assert comparison.labelled["late"].estimate.value == pytest.approx(1 - wrong)
+    assert set(comparison.scores["right"].settings.kinds) == {
+        *("whole", "category", "number", "date"),
+    }
+    page = tmp_path / "page.html"
+    ah.report.write(page, comparison, points=points)
+    assert "100.0%" in page.read_text()
+
+
+def test_texts_have_their_labels_beside_gamma():
+    texts = [f"{first} {last} it was" for first in ("good", "bad") for last in map(str, range(20))]
+
+    def model(rows):
+        good = np.array(["good" in text for text in rows], dtype=float)
+        return np.stack([1 - good, good], axis=1)
+
+    labels = np.repeat([1, 0], 20)
+    comparison = ah.compare({"m": model}, texts, labels=labels, directions=4)
+    assert comparison.labelled["m"].estimate.value == 1.0

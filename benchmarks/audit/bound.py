@@ -67,7 +67,8 @@ def changed(labels: NDArray[np.int64], classes: int, random: np.random.Generator
 
 def knows_chances(given: Floats, labels: NDArray[np.int64]) -> float:
     """The p-value of the likelihood ratio: a half of χ² of one degree, ε being 0 at its edge."""
-    likely = given[np.arange(len(labels)), labels]
+    # Calibrated chances may be 0 where no row said otherwise.
+    likely = np.clip(given[np.arange(len(labels)), labels], 1e-6, 1 - 1e-6)
     others = given.shape[1] - 1
     fits = [np.log((1 - share) * likely + share * (1 - likely) / others).sum() for share in SHARES]
     ahead = 2 * (max(fits) - fits[0])

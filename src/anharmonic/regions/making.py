@@ -205,7 +205,8 @@ def unmoved(data: object) -> Region:
     if not len(region):
         raise PointsError("there are no rows: give at least one")
     nothing = np.empty((len(region), 0)) if region.is_table else region.source[:, :0]
-    return replace(region, values=nothing, columns=(), still=region.names)
+    # Without a neighbourhood: a settled one codes columns, of which none is left.
+    return replace(region, values=nothing, columns=(), still=region.names, neighbourhood=None)
 
 
 def _with_form(data: object) -> tuple[object, str]:
