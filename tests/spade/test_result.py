@@ -9,7 +9,8 @@ import pytest
 from scipy.stats import t
 
 import anharmonic as ah
-from anharmonic.errors import PointsError
+from anharmonic.errors import PointsError, SettingsError
+from anharmonic.measures.spectral import distortion
 
 RANDOM = np.random.default_rng(5)
 INPUTS = RANDOM.normal(size=(400, 3))
@@ -68,3 +69,20 @@ def test_up_to_twenty_values_are_taken_for_labels(values, advice):
     few = np.repeat(np.arange(values), 400 // values)
     with pytest.raises(PointsError, match=advice):
         ah.spade(INPUTS[: len(few)], few[:, None].astype(float))
+
+
+def test_top_and_random_edges_are_at_most_half_of_all_each(scores):
+    half = len(scores.edges) // 2
+    ratios = distortion(scores, half)
+    both = (*ratios.top_edges.tolist(), *ratios.chance_edges.tolist())
+    taken = {tuple(edge) for edge in both}
+    assert len(taken) == 2 * half
+    for count in (0, half + 1):
+        with pytest.raises(SettingsError, match=f"from 1 to {half}"):
+            distortion(scores, count)
+
+
+def test_a_fast_search_still_solves_to_a_thousandth():
+    fast = ah.spade(INPUTS, OUTPUTS, search="fast")
+    assert fast.settings.residual <= 1e-3
+    assert fast.score == pytest.approx(ah.spade(INPUTS, OUTPUTS).score, rel=0.05)
