@@ -216,6 +216,22 @@ def test_a_region_with_more_errors_is_named():
     assert ("2",) in {finding.columns for finding in found}
 
 
+def test_a_model_that_is_wrong_everywhere_alike_has_no_region_with_more_errors():
+    truth = (NEW[:, 0] + 0.8 * NEW[:, 1] > 0).astype(int)
+
+    def wrong_anywhere(points):
+        answers = LINEAR.predict_proba(points)
+        # Digits far behind the point say nothing of where a row is.
+        chosen = (points[:, 2] * 1e6) % 1 < 0.25
+        answers[chosen] = answers[chosen][:, ::-1]
+        return answers
+
+    context = context_of(wrong_anywhere, ROWS, NEW, labels=TRUTH, new_labels=truth)
+    result = check_segments(context)
+    assert "it errs most beside" in result.summary
+    assert not held([result], 0.05)
+
+
 def test_decisions_of_a_tree_that_memorised_are_more_fragile():
     tree = DecisionTreeClassifier(random_state=0).fit(ROWS, NOISY)
     result = check_fragile(context_of(tree, ROWS, NEW, labels=NOISY, budget=None))

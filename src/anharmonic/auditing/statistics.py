@@ -9,7 +9,15 @@ from anharmonic._core.protocols import Floats
 from anharmonic._core.statistics import share_interval
 from anharmonic.auditing.finding import Measured
 
-__all__ = ["above", "all_in_one", "normal_tail", "ratio_of", "share_above", "share_of"]
+__all__ = [
+    "above",
+    "all_in_one",
+    "higher",
+    "normal_tail",
+    "ratio_of",
+    "share_above",
+    "share_of",
+]
 
 
 def share_of(hits: int, count: int) -> Measured:
@@ -43,6 +51,25 @@ def above(values: Floats) -> float:
     if spread == 0:
         return 0.0 if mean > 0 else 1.0
     return float(stdtr(count - 1, -mean / spread * np.sqrt(count)))
+
+
+def higher(values: Floats, others: Floats) -> float:
+    """The chance of a mean this far above that of other rows if it is not (Welch's test).
+
+    >>> higher(np.arange(9.0) + 5, np.arange(9.0)) < 0.001 < higher(np.arange(9.0), np.arange(9.0))
+    True
+    """
+    if min(len(values), len(others)) < 3:
+        return 1.0
+    parts = np.array([each.var(ddof=1) / len(each) for each in (values, others)])
+    apart = float(values.mean() - others.mean())
+    if not parts.any():
+        return 0.0 if apart > 0 else 1.0
+    # Welch and Satterthwaite's degrees of freedom.
+    freedom = parts.sum() ** 2 / float(
+        parts**2 @ (1 / np.array([len(values) - 1, len(others) - 1]))
+    )
+    return float(stdtr(freedom, -apart / np.sqrt(parts.sum())))
 
 
 def ratio_of(upper: Floats, lower: Floats) -> Measured:

@@ -1,4 +1,4 @@
-"""Regions where the model bends, or errs, more than a quick model at the same rows."""
+"""Regions where the model bends, or errs, more than a quick model there, and than elsewhere."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from anharmonic._core.protocols import Floats
 from anharmonic._core.randomness import generator
 from anharmonic._core.streams import Stream
 from anharmonic.auditing.context import Context
-from anharmonic.auditing.finding import CheckResult, Finding
+from anharmonic.auditing.finding import CheckResult, Finding, Measured
 from anharmonic.auditing.picture import Bar, Picture
-from anharmonic.auditing.statistics import above, ratio_of
+from anharmonic.auditing.statistics import above, higher, ratio_of
 from anharmonic.auditing.wording import column_named, quoted
 from anharmonic.measures.over_data.encoding import Column
 
@@ -24,7 +24,7 @@ NAME, TITLE = "segments", "Regions that bend"
 WORSE = 1.5
 """How many times what the judge has there, from which it matters."""
 APART = 1.3
-"""And how many times what the model itself has over all rows."""
+"""And how many times what the model itself has at the other rows."""
 FEWEST = 40
 
 
@@ -37,7 +37,11 @@ class Segment(NamedTuple):
 
 
 def check_segments(context: Context) -> CheckResult:
-    """A segment is chosen on one half of the new rows and tested on the other."""
+    """A segment is chosen on one half of the new rows and tested on the other.
+
+    It must be worse than a quick model there, and worse than the model is elsewhere: one that
+    bends everywhere has no region that bends.
+    """
     if context.new is None or context.judge is None:
         return CheckResult(
             NAME, TITLE, "", skipped="it needs new rows and labels of the reference", tests=0
@@ -61,11 +65,17 @@ def check_segments(context: Context) -> CheckResult:
         best = _worst(segments, half, mine - WORSE * judged)
         if best is None:
             continue
-        inside = best.rows & ~half
+        inside, outside = best.rows & ~half, ~best.rows & ~half
         ratio = ratio_of(mine[inside], judged[inside])
         told.append(f"it {verb} most beside {judge.words} where {best.words}: {ratio}")
-        if ratio.value >= WORSE and mine[inside].mean() >= APART * mine.mean():
-            candidates.append(_finding(context, verb, best, mine, judged, inside))
+        elsewhere = ratio_of(mine[outside], judged[outside])
+        if (
+            ratio.value >= max(WORSE, elsewhere.value)
+            and mine[inside].mean() >= APART * mine[outside].mean()
+        ):
+            excess = mine - WORSE * judged
+            chance = max(above(excess[inside]), higher(excess[inside], excess[outside]))
+            candidates.append(_finding(context, verb, best, ratio, elsewhere, chance))
     summary = "; ".join(told) or "no part of a column has enough rows"
     return CheckResult(
         NAME,
@@ -124,27 +134,25 @@ def _finding(
     context: Context,
     verb: str,
     segment: Segment,
-    mine: Floats,
-    judged: Floats,
-    inside: NDArray[np.bool_],
+    ratio: Measured,
+    elsewhere: Measured,
+    chance: float,
 ) -> Finding:
     assert context.judge is not None
     words = context.judge.yardstick.words
-    ratio = ratio_of(mine[inside], judged[inside])
-    overall = ratio_of(mine, judged)
     return Finding(
         check=NAME,
         name="Region that bends" if verb == "bends" else "Region with more errors",
         severity="medium",
         subject=segment.words,
         what=f"Where {segment.words}, the model {verb} {ratio} what {words} does.",
-        comparison=f"Over all new rows it {verb} {overall} what {words} does.",
+        comparison=f"At the other new rows it {verb} {elsewhere} what {words} does.",
         next_step=(
             f"Look at rows where {segment.words}: collect more of them, or make the model simpler "
             "there."
         ),
         measured=ratio,
-        chance=above(mine[inside] - WORSE * judged[inside]),
+        chance=chance,
         columns=(segment.column,),
         picture=Picture(
             "dots",
@@ -152,7 +160,7 @@ def _finding(
             unit="times",
             bars=(
                 Bar("in the region", *ratio[:3], "subject"),
-                Bar("over all new rows", *overall[:3]),
+                Bar("at other new rows", *elsewhere[:3]),
             ),
         ),
     )
