@@ -260,7 +260,7 @@ def _opening(accumulator: Accumulator, turn_budget: TurnBudget, count: int) -> i
 
 
 def _wanted(scores: Scores, turn_budget: TurnBudget) -> Integers:
-    """The most: as many again where an interval is too wide; with a budget alone, thrice for all."""
+    """At most: as many again where an interval is too wide; with a budget alone, thrice as many."""
     if turn_budget.tolerance is not None:
         wide = scores.half_widths() > turn_budget.tolerance
         return np.where(wide & (scores.turns < turn_budget.most_turns), scores.turns, 0)
