@@ -139,16 +139,14 @@ def test_a_budget_pays_for_two_turns_of_each_point_or_is_refused():
     TurnBudget(4, 10, 1).check(50, 10**9)
 
 
-@pytest.mark.parametrize("budget", [3000, 6000, 20_000])
+@pytest.mark.parametrize("budget", [3000, 6000, 12_000])
 @pytest.mark.parametrize("noise", ["include", "ignore"])
-@pytest.mark.parametrize("batch_size", [None, 90])
-def test_no_query_is_made_beyond_a_budget_and_nearly_all_are_made(
-    budget, noise, batch_size
-):
+@pytest.mark.parametrize("batch_size", [None, 300])
+def test_no_query_is_made_beyond_a_budget_and_nearly_all_are_made(budget, noise, batch_size):
     model = Recorded(rising)
     arguments = {"radius": 0.5, "budget": budget, "noise": noise, "batch_size": batch_size}
     scores = ah.gamma(model, POINTS, ball="auto pairs", **arguments)
     assert model.rows == scores.queries <= budget
-    assert budget - scores.queries < 4 * (scores.settings.directions + 1)
+    assert scores.queries > 0.95 * budget
     steep, calm = POINTS[:, 0] > 0.5, POINTS[:, 0] < -0.5
     assert scores.turns[steep].mean() > 1.5 * scores.turns[calm].mean()

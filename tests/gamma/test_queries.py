@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -84,5 +86,5 @@ def test_each_round_comes_to_what_was_expected_of_it(model, more):
     )
     assert told[-1] == (scores.queries, scores.queries)
     # What is expected changes only once it is reached.
-    for (done, expected), (_, later) in zip(told, told[1:], strict=False):
+    for (done, expected), (_, later) in pairwise(told):
         assert done == expected or later == expected

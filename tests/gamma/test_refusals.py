@@ -63,7 +63,7 @@ def test_a_noisy_model_is_refused_by_how_much_it_differs():
     def drifting(x):
         return np.full(len(x), 0.2 * next(level))
 
-    with pytest.raises(NoisyModel, match="differ by 0.141 ") as refusal:
+    with pytest.raises(NoisyModel, match=r"differ by 0\.141 ") as refusal:
         ah.gamma(drifting, POINTS, noise="refuse")
     assert "noise='include'" in str(refusal.value)
 
@@ -105,7 +105,7 @@ def test_an_earlier_run_must_have_been_of_the_same():
 def test_a_point_in_a_corner_of_the_bounds_has_no_pair_and_is_named():
     corners = np.array([[0.5, 0.5], [0.0, 1.0], [0.0, 0.5], [1.0, 1.0]])
     arguments = {"radius": 0.1, "scale": None, "bounds": (0, 1)}
-    with pytest.raises(PointsError, match='rows 1, 3 lie on the bounds.*ball="simplex"'):
+    with pytest.raises(PointsError, match=r'rows 1, 3 lie on the bounds.*ball="simplex"'):
         ah.gamma(bowl, corners, **arguments)
     assert ah.gamma(bowl, corners[[0, 2]], **arguments).complete
     assert ah.gamma(bowl, corners, ball="simplex", **arguments).complete
