@@ -86,6 +86,20 @@ def test_neighbours_are_drawn_where_a_ball_is_given_or_nothing_is_rotated():
     assert not ah.gamma(noisy, ROWS, reference=KNOWN).settings.complete
 
 
+def test_rows_with_hundreds_of_neighbours_are_asked_about_with_512_or_4096():
+    random, levels = np.random.default_rng(0), list("abcdef")
+    shares = np.arange(1, 7) / 21
+    frame = pd.DataFrame({name: random.choice(levels, 300, p=shares) for name in "pqrs"})
+    setup = settle(lambda rows: np.zeros(len(rows)), frame[:12], reference=frame)
+    table = table_rows(setup.region)
+    _, weights = list_neighbours(table.law, table.values, table.donors, setup.radius, 4096)
+    counts = np.count_nonzero(weights, axis=1)
+    found = {sphere.ball.count: rows for _, sphere, rows in listed_spheres(setup, 20, "norm")}
+    assert set(found) == {512, 4096}
+    np.testing.assert_array_equal(found[512], np.flatnonzero(counts <= 512))
+    np.testing.assert_array_equal(found[4096], np.flatnonzero(counts > 512))
+
+
 def test_more_neighbours_than_4096_are_refused():
     random = np.random.default_rng(0)
     levels = list("abcdefgh")

@@ -77,6 +77,14 @@ def test_going_on_asks_for_the_rest_and_ends_as_if_nothing_had_been(at):
     assert not found.settings.unfinished
 
 
+def test_a_run_that_was_stopped_at_once_still_tells_what_was_asked():
+    asked = {"tolerance": 0.1, "rotations": 5}
+    settings = stopped(1, **asked).partial.settings
+    assert settings.output is None
+    assert (settings.tolerance, settings.rotations, settings.unfinished) == (0.1, 5, True)
+    assert stopped(1, output=1).partial.settings.output == 1
+
+
 def test_finished_scores_are_given_back_as_they_are():
     whole = ah.gamma(wavy, POINTS, **ARGUMENTS)
     going = Stopping(1)
