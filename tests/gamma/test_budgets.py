@@ -122,6 +122,13 @@ def test_a_tolerance_and_a_budget_both_hold():
     assert further(points, budget=10_000, tolerance=1e6) == [0, 0, 0]
 
 
+def test_points_that_have_enough_pay_for_nobody():
+    # Each of the last two is to get 4 turns for 41, and the first have the largest errors.
+    points = spread_out([256] * 30 + [4, 4], [99.0] * 30 + [1.1, 1.0])
+    assert further(points, budget=81, tolerance=0.1) == [0] * 30 + [4, 0]
+    assert further(points, budget=82, tolerance=0.1) == [0] * 30 + [4, 4]
+
+
 def test_a_budget_ends_where_only_rounding_keeps_an_interval_wide():
     scores = ah.gamma(
         lambda x: np.full(len(x), 1e9 + 0.1), POINTS, radius=0.5, budget=9000, tolerance=1e-12

@@ -13,10 +13,10 @@ from anharmonic.errors import PointsError
 from anharmonic.measures.gamma.choosing import first_sphere
 from anharmonic.measures.gamma.deviation import Task, measure_ahead, measure_task
 from anharmonic.measures.gamma.listed_rows import listed_spheres
-from anharmonic.measures.gamma.over_sources import GammaOfRows
+from anharmonic.measures.gamma.over_sources import GammaOfRows, prepare_gamma
 from anharmonic.measures.gamma.pilot import choose_ball
 from anharmonic.measures.setup.settling import settle
-from anharmonic.measures.setup.table_rows import table_rows
+from anharmonic.measures.setup.table_rows import table_ball, table_rows
 from anharmonic.regions.tables.listing import list_neighbours
 from tests.tables.test_exact import lookup, small
 
@@ -78,12 +78,26 @@ def test_all_neighbours_cost_one_query_each_and_the_row_itself(counts):
 def test_neighbours_are_drawn_where_a_ball_is_given_or_nothing_is_rotated():
     assert ah.gamma(lookup, ROWS, reference=KNOWN).settings.complete
     assert not ah.gamma(lookup, ROWS, reference=KNOWN, rotations=0).settings.complete
+    given = table_ball(None, 12, True)
+    assert not ah.gamma(lookup, ROWS, reference=KNOWN, ball=given).settings.complete
     random = np.random.default_rng(0)
 
     def noisy(frame):
         return lookup(frame) + random.normal(size=len(frame))
 
     assert not ah.gamma(noisy, ROWS, reference=KNOWN).settings.complete
+
+
+def test_for_a_source_the_same_is_decided_on_its_sample(setup, counts):
+    found = prepare_gamma(setup, {"ball": "auto singles"})
+    assert found.settings.complete
+    assert (found.measure.complete, found.measure.rotations) == (counts.max(), 1)
+    assert found.queries_per_row == counts.max() + 1
+    for arguments in ({"rotations": 0}, {"ball": table_ball(None, 12, True)}):
+        drawn = prepare_gamma(setup, arguments)
+        assert not drawn.settings.complete
+        assert drawn.measure.complete is None
+        assert drawn.measure.rotations == arguments.get("rotations", 4)
 
 
 def test_rows_with_hundreds_of_neighbours_are_asked_about_with_512_or_4096():
