@@ -33,8 +33,9 @@ TARGETS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "gamma": (
         ("measures/gamma",),
         (
-            *("tests/test_exact.py", "tests/test_statistics.py", "tests/test_reproducible.py"),
-            *("tests/test_batching.py", "tests/findings/intervals", "tests/test_properties.py"),
+            *("tests/gamma", "tests/test_exact.py", "tests/test_bad_input.py"),
+            *("tests/test_statistics.py", "tests/test_reproducible.py", "tests/test_batching.py"),
+            *("tests/findings/intervals", "tests/findings/runs", "tests/test_properties.py"),
             *("tests/test_offline.py", "tests/test_labelled.py"),
         ),
     ),

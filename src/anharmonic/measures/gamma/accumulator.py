@@ -19,9 +19,13 @@ from anharmonic._core.settings import Settings
 from anharmonic._core.uncertainty import precision
 from anharmonic.errors import SettingsError
 from anharmonic.measures.gamma.deviation import Along, TaskResult
+from anharmonic.measures.setup.batching import Flags
 from anharmonic.scores import Scores
 
 __all__ = ["Accumulator", "TurnBudget", "further_turns"]
+
+LAST = 64
+"""What is left of a budget is the last of it where it pays for fewer turns than this."""
 
 
 class Accumulator:
@@ -35,20 +39,22 @@ class Accumulator:
         self.largest = np.zeros(count)
         self.flat: Integers = np.zeros(count, dtype=np.int64)
         self.same: Integers = np.zeros(count, dtype=np.int64)
-        # (points, columns); how many columns there are the first answer shows.
+        # (points, columns); how many columns there are the first answer shows. `centres` come with
+        # `deviations`.
         self.deviations: Floats | None = None
-        self.centres: Floats | None = None
-        # Of tables of other than numbers, (points, n) and (points,): see `Along`.
+        self.centres: Floats
+        # Of tables of other than numbers, (points, n) and (points,): see `Along`. The others come
+        # with `moved`.
         self.moved: Integers | None = None
-        self.lengths: Floats | None = None
-        self.total: Floats | None = None
+        self.lengths: Floats
+        self.total: Floats
         self.owed: Integers = np.zeros(count, dtype=np.int64)
         self.queries = 0
         self.clipped = 0
 
     def add(self, part: TaskResult) -> None:
         """Merge a part; for numbers this is exact, whatever the order (see `Moments`)."""
-        if self.deviations is None or self.centres is None:
+        if self.deviations is None:
             shape = (len(self.turns), part.deviations.shape[1])
             self.deviations, self.centres = np.zeros(shape), np.zeros(shape)
         rows, turns = part.rows, self.turns[part.rows]
@@ -58,12 +64,12 @@ class Accumulator:
         theirs = combined(self.reduction, part.deviations, part.centres)
         # Chan, Golub and LeVeque (1979): squares of both parts, and of the step between their
         # means times a·b/(a+b).
-        between = np.where(turns > 0, (theirs - ours) ** 2 * turns * share[:, 0], 0.0)
+        between = np.where(turns, (theirs - ours) ** 2 * turns * share[:, 0], 0.0)
         # Noise is a variance: pooled over the degrees of freedom; of two single turns it is what
         # lies between them.
-        freedom = np.maximum(turns - 1, 0) + part.turns - 1
-        pooled = np.maximum(turns - 1, 0) * self.noise[rows] + (part.turns - 1) * part.noise
-        self.noise[rows] = np.divide(pooled, freedom, out=between.copy(), where=freedom > 0)
+        earlier, added = np.maximum(turns - 1, 0), part.turns - 1
+        freedom, summed = earlier + added, earlier * self.noise[rows] + added * part.noise
+        self.noise[rows] = np.where(freedom, summed / np.maximum(freedom, 1), between)
         self.squares[rows] += part.squares + between
         self.deviations[rows] += (part.deviations - self.deviations[rows]) * share
         self.centres[rows] += (part.centres - self.centres[rows]) * share
@@ -78,7 +84,7 @@ class Accumulator:
 
     def _add_along(self, rows: Integers, along: Along) -> None:
         """Add how far answers went with each column; plain sums, whatever the order."""
-        if self.moved is None or self.lengths is None or self.total is None:
+        if self.moved is None:
             shape = (len(self.turns), along.moved.shape[1])
             self.moved, self.lengths = np.zeros(shape, dtype=np.int64), np.zeros(shape)
             self.total = np.zeros(len(self.turns))
@@ -87,41 +93,48 @@ class Accumulator:
         self.total[rows] += along.total
 
     @property
+    def started(self) -> Flags:
+        """Which points have turns."""
+        return self.turns.astype(bool)
+
+    @property
+    def several(self) -> Floats:
+        """Turns of points that have at least two, NaN for the others: they have no errors."""
+        return np.where(self.turns > 1, self.turns, np.nan)
+
+    @property
     def errors(self) -> Floats:
-        """Standard errors, √(squares / (T·(T−1))); NaN below two turns."""
-        pairs = self.turns * (self.turns - 1)
-        ratio = np.divide(self.squares, pairs, out=np.full(len(pairs), np.nan), where=pairs > 0)
-        return cast(Floats, np.sqrt(ratio))
+        """Standard errors, √(squares / (T·(T−1)))."""
+        several = self.several
+        return cast(Floats, np.sqrt(self.squares / (several * (several - 1))))
 
     def scores(self, settings: Settings) -> Scores:
         """The sums as the public result; with bounds, also the share of queries they moved."""
         if settings.bounds is not None:
             settings = settings.with_facts(clipped=self.clipped / max(1, self.queries))
-        count = len(self.turns)
-        deviations = np.zeros((count, 1)) if self.deviations is None else self.deviations
-        centres = np.zeros((count, 1)) if self.centres is None else self.centres
-        started = self.turns > 0
-        value = np.full(count, np.nan)
+        started = self.started
+        if self.deviations is None:
+            deviations = centres = np.zeros((len(started), 1))
+        else:
+            deviations, centres = self.deviations, self.centres
+        value = np.full(len(started), np.nan)
         value[started] = combined(self.reduction, deviations[started], centres[started])
-        several = np.where(self.turns > 1, self.turns, np.nan)
-        single_column = deviations.shape[1] == 1
         # What every neighbour was asked for is known without an error.
         exact = settings.complete
         # Added, it makes NaN of what was never measured.
-        unknown = np.where(started, 0.0, np.nan)[:, None]
+        unknown = np.where(started, 0.0, np.nan)
+        shape = unknown.shape if deviations.shape[1] == 1 else deviations.shape
         return Scores(
             metric="gamma",
             values=np.abs(value),
-            errors=np.where(started, 0.0, np.nan) if exact else self.errors,
+            errors=unknown if exact else self.errors,
             # The noise of a mean of T turns is a T-th of one turn's.
-            squared=value**2 if exact else value**2 - self.noise / several,
-            signed=(deviations + unknown)[:, 0] if single_column else deviations + unknown,
-            outputs=(centres + unknown)[:, 0] if single_column else centres + unknown,
+            squared=value**2 if exact else value**2 - self.noise / self.several,
+            signed=(deviations + unknown[:, None]).reshape(shape),
+            outputs=(centres + unknown[:, None]).reshape(shape),
             turns=self.turns.copy(),
             queries=self.queries,
-            settings=settings.with_facts(
-                precision=0.0 if self.centres is None else precision(centres)
-            ),
+            settings=settings.with_facts(precision=precision(centres)),
             columns={
                 "largest": self.largest.copy(),
                 "flat": self.flat.copy(),
@@ -133,7 +146,7 @@ class Accumulator:
     @property
     def _columns_along(self) -> dict[str, Array]:
         """What is known of each column that moved, where rows are not all numbers."""
-        if self.moved is None or self.lengths is None or self.total is None:
+        if self.moved is None:
             return {}
         return {
             "moved": self.moved.copy(),
@@ -225,7 +238,7 @@ def further_turns(
     accumulator: Accumulator, turn_budget: TurnBudget, settings: Settings
 ) -> Integers:
     """Further turns for each point; all zero when the run is done."""
-    fresh = accumulator.turns == 0
+    fresh = ~accumulator.started
     if fresh.any():
         return np.where(fresh, _opening(accumulator, turn_budget, int(fresh.sum())), 0)
     if turn_budget.tolerance is None and turn_budget.budget is None:
@@ -234,7 +247,8 @@ def further_turns(
     wanted = _wanted(scores, turn_budget)
     if turn_budget.budget is None or not wanted.any():
         return wanted
-    return _affordable(accumulator, turn_budget, wanted, scores.full_errors)
+    left = turn_budget.budget - accumulator.queries
+    return _affordable(accumulator.turns, left, turn_budget, wanted, scores.full_errors)
 
 
 def _opening(accumulator: Accumulator, turn_budget: TurnBudget, count: int) -> int:
@@ -246,39 +260,38 @@ def _opening(accumulator: Accumulator, turn_budget: TurnBudget, count: int) -> i
 
 
 def _wanted(scores: Scores, turn_budget: TurnBudget) -> Integers:
-    """Doubling, for points whose interval is too wide or, with a budget alone, for all."""
+    """At most: as many again where an interval is too wide; with a budget alone, thrice as many."""
     if turn_budget.tolerance is not None:
         wide = scores.half_widths() > turn_budget.tolerance
         return np.where(wide & (scores.turns < turn_budget.most_turns), scores.turns, 0)
-    return np.where(scores.full_errors > 0, 3 * scores.turns, 0)
+    return 3 * scores.turns
 
 
 def _affordable(
-    accumulator: Accumulator, turn_budget: TurnBudget, wanted: Integers, errors: Floats
+    turns: Integers, left: int, turn_budget: TurnBudget, wanted: Integers, errors: Floats
 ) -> Integers:
     """Share half of what is left in proportion to the spread (Neyman), in powers of two.
 
     Neyman's allocation: the error of a mean over points is least for a cost where each point's
     turns are in proportion to the standard deviation of one of its turns.
     """
-    left = (turn_budget.budget or 0) - accumulator.queries
-    fewest = turn_budget.turn_cost + turn_budget.part_cost
-    if left < fewest:
-        return np.zeros_like(wanted)
     # The standard deviation of one turn, from the error of the mean of all.
-    spread = np.where(wanted > 0, errors * np.sqrt(accumulator.turns), 0.0)
+    spread = np.where(wanted, errors * np.sqrt(turns), 0.0)
+    if not spread.any():
+        return np.zeros_like(wanted)  # Only rounding is left, which no turn removes.
     # Half, because the spreads are estimates that the next round improves; the last bit at once.
-    spend = left if left < 64 * fewest else left / 2
-    ideal = spread / spread.sum() * (accumulator.turns.sum() + spend / turn_budget.turn_cost)
-    extra = np.clip(ideal - accumulator.turns, 0, wanted)
-    # Powers of two, so that many points share the same count and with it a task.
-    rounded = np.where(extra >= 1, 2 ** np.floor(np.log2(np.maximum(extra, 1))), 0)
+    last = left < LAST * (turn_budget.turn_cost + turn_budget.part_cost)
+    spend = left if last else left / 2
+    ideal = spread / spread.sum() * (turns.sum() + spend / turn_budget.turn_cost)
+    extra = np.clip(ideal - turns, 0, wanted)
+    # Powers of two, so that many points share the same count and with it a task; a half is none.
+    powers = 2 ** np.floor(np.log2(np.maximum(extra, 0.5)))
+    rounded: Integers = powers.astype(np.int64)
     if not rounded.any():
-        rounded[np.argmax(spread / np.maximum(accumulator.turns, 1))] = 1
+        rounded[np.argmax(spread / turns)] = 1
     # The largest errors first, as far as what is left pays for them.
-    order = np.argsort(-errors * (rounded > 0), kind="stable")
-    costs = np.where(rounded > 0, rounded * turn_budget.turn_cost + turn_budget.part_cost, 0)
-    within = np.cumsum(costs[order]) <= left
-    result = np.zeros_like(wanted)
-    result[order[within]] = rounded[order[within]].astype(np.int64)
-    return result
+    order = np.argsort(-errors, kind="stable")
+    costs = np.where(rounded, rounded * turn_budget.turn_cost + turn_budget.part_cost, 0)
+    beyond = np.cumsum(costs[order]) > left
+    rounded[order[beyond]] = 0
+    return rounded

@@ -54,7 +54,7 @@ def choose_sphere(
         pilot.pairs_win,
         table=sphere.table is not None,
     )
-    return replace(sphere, ball=chosen, noisy=pilot.noise > 0)
+    return replace(sphere, ball=chosen, noisy=bool(pilot.noise))
 
 
 def describe(setup: Setup, sphere: Sphere, pilot: Pilot, given: Settings) -> Settings:

@@ -164,7 +164,7 @@ def measure_task(sphere: Sphere, task: Task, pieces: Iterable[Piece] | None = No
 
     The paper's Algorithm 1: f(x) less the mean of f over the directions of a ball around x.
     """
-    centre: Floats | None = None  # (rows, repeats, columns)
+    centre: Floats  # (rows, repeats, columns)
     sums: Floats | None = None  # (rows, turns, columns)
     squares: list[Floats] = []
     same: Integers = np.zeros(len(task.rows), dtype=np.int64)
@@ -175,7 +175,7 @@ def measure_task(sphere: Sphere, task: Task, pieces: Iterable[Piece] | None = No
         outputs, unanswered = call_with_flags(sphere.caller, points, task.rows)
         bad |= unanswered
         queries, clipped = queries + outputs.shape[0] * outputs.shape[1], clipped + cut
-        if centre is None or sums is None:
+        if sums is None:
             # The mean answer decides which column is the predicted one, (rows, columns).
             answer = array_namespace(outputs).mean(outputs[:, :centres], axis=1)
             centre_outputs = picked(sphere.reduction, answer, outputs[:, :centres])
@@ -191,7 +191,6 @@ def measure_task(sphere: Sphere, task: Task, pieces: Iterable[Piece] | None = No
             lengths = np.sqrt(to_numpy64(_squared_lengths(change)))
             part = Along.of(sphere.table.values[task.rows], points[:, centres:], lengths)
             along = part if along is None else along.plus(part)
-    assert centre is not None
     assert sums is not None
     good = ~bad if bad.any() else slice(None)  # a slice copies nothing
     # Eq. 3 of the paper, one deviation per turn: f(x) − mean of f on the turn's directions.

@@ -208,7 +208,7 @@ def gamma(
         turn_budget = turn_budget_of(
             sphere, rotations if sphere.listed is None else 1, budget, tolerance
         )
-        turn_budget.check(int((accumulator.turns == 0).sum()), accumulator.queries)
+        turn_budget.check(int((~accumulator.started).sum()), accumulator.queries)
         if map is builtins.map:
             caller, map = sphere.caller.overlapped()
             sphere = replace(sphere, caller=caller)
@@ -244,7 +244,7 @@ def _attaching_partial(
     except BaseException as stop:
         with suppress(AttributeError):
             setattr(stop, "partial", scores_so_far(False))  # noqa: B010
-        done, count = int((accumulator.turns > 0).sum()), len(accumulator.turns)
+        done, count = int(accumulator.started.sum()), len(accumulator.turns)
         if done and isinstance(stop, MeasurementStopped):
             stop.args = (
                 f"{stop.args[0]}. {done:,} of {count:,} points are finished and kept in .partial",

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,9 +23,8 @@ from anharmonic.measures.gamma.choosing import (
     pilot_of,
     stuck_rows,
 )
-from anharmonic.measures.gamma.deviation import measure_ahead, measure_task
 from anharmonic.measures.gamma.listed_rows import listed_spheres
-from anharmonic.measures.gamma.rounds import tasks_of, turn_budget_of
+from anharmonic.measures.gamma.rounds import results_of, tasks_of, turn_budget_of
 from anharmonic.measures.over_data.asking import names_rows
 from anharmonic.measures.over_data.weights import Weights
 from anharmonic.measures.setup.settling import Setup
@@ -101,12 +98,7 @@ class GammaOfRows:
             if not extra.any():
                 return accumulator
             tasks = tasks_of(sphere, accumulator.turns.copy(), extra, seconds=None)
-            results = (
-                measure_ahead(sphere, tasks)
-                if sphere.table is not None and map is builtins.map
-                else map(partial(measure_task, sphere), tasks)
-            )
-            for result in results:
+            for result in results_of(sphere, tasks, map):
                 accumulator.add(result)
                 bad[result.bad] = True
 
@@ -145,14 +137,14 @@ def prepare_gamma(
         None if sphere.listed is None else sphere.ball.count,
     )
     turn_budget = turn_budget_of(sphere, measure.rotations, None, tolerance)
-    queries_per_row = turn_budget.rotations * turn_budget.turn_cost + turn_budget.part_cost
-    rows_per_task = max(1, sphere.chunk // (turn_budget.rotations * turn_budget.turn_cost + 1))
+    around_row = turn_budget.rotations * turn_budget.turn_cost
+    rows_per_task = max(1, sphere.chunk // (around_row + 1))
     return Prepared(
         measure=measure,
         metric="gamma",
         settings=settings,
         setup=setup,
         rows_at_once=TASKS * rows_per_task,
-        queries_per_row=queries_per_row,
+        queries_per_row=around_row + turn_budget.part_cost,
         queries=pilot.queries,
     )

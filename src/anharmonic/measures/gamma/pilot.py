@@ -75,7 +75,7 @@ def run_pilot(sphere: Sphere, parity: bool) -> Pilot:
     # Outputs (rows, 1, columns) of two identical calls.
     (first, bad), (second, also_bad) = (_call(sphere, points, rows) for _ in range(2))
     queries, answered = 2 * len(rows), ~(bad | also_bad)
-    noise = _noise(first[answered, 0], second[answered, 0])
+    noise = _noise(first[answered], second[answered])
     probed = np.sort(random.permutation(np.flatnonzero(answered))[:POINTS])
     if not parity or not len(probed):
         return Pilot(noise, 0.0, 0.0, queries)
@@ -84,11 +84,11 @@ def run_pilot(sphere: Sphere, parity: bool) -> Pilot:
     outputs, bad = _call(sphere, around, rows[probed])
     queries, probed = queries + outputs.shape[0] * outputs.shape[1], probed[~bad]
     centre = first[probed]
-    outputs = picked(sphere.reduction, centre[:, 0], outputs[~bad])
+    outputs = picked(sphere.reduction, centre, outputs[~bad])
     odd, even = _parts(
         outputs[:, :DIRECTIONS],
         outputs[:, DIRECTIONS:],
-        picked(sphere.reduction, centre[:, 0], centre),
+        picked(sphere.reduction, centre, centre),
     )
     return Pilot(noise, odd, even, queries)
 
@@ -116,7 +116,7 @@ def _noise(first: Floats, second: Floats) -> float:
     """Standard deviation of one answer; rounding, as on a GPU, counts as none."""
     size = float(np.max(np.abs(first), initial=0.0))
     # Two answers differ with twice the variance of one.
-    noise = float(np.sqrt(np.sum((first - second) ** 2) / max(1, 2 * first.size)))
+    noise = float(np.sqrt(np.sum((first - second) ** 2) / (2 * max(1, first.size))))
     return noise if noise > 1e-6 * size else 0.0
 
 
@@ -158,7 +158,7 @@ def _automatic_ball(
     Up to four turns share what a point may cost; further turns are as large and cost more.
     """
     turns = min(max(1, rotations), TURNS)
-    wanted = directions or max(2, (MOST_QUERIES - QUERIES - turns) // turns)
+    wanted = directions or (MOST_QUERIES - QUERIES - turns) // turns
     if not dimension:
         return table_ball(None, wanted, paired)
     whole = balls.antisimplex(dimension) if paired else balls.simplex(dimension)

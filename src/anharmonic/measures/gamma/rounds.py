@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
 import numpy as np
@@ -12,11 +12,11 @@ from anharmonic._core.progress import Telling
 from anharmonic._core.protocols import Integers, Map
 from anharmonic._core.settings import Settings
 from anharmonic.measures.gamma.accumulator import Accumulator, TurnBudget, further_turns
-from anharmonic.measures.gamma.deviation import Task, measure_ahead, measure_task
+from anharmonic.measures.gamma.deviation import Task, TaskResult, measure_ahead, measure_task
 from anharmonic.measures.setup.batching import non_finite_error
 from anharmonic.measures.setup.sphere import Sphere
 
-__all__ = ["run_rounds", "tasks_of", "turn_budget_of"]
+__all__ = ["results_of", "run_rounds", "tasks_of", "turn_budget_of"]
 
 TASK_SECONDS = 1.0
 """How long a task may take, so that progress shows and little is lost when a model fails."""
@@ -45,12 +45,7 @@ def run_rounds(
         expected = accumulator.queries + _cost(extra, turn_budget)
         tasks = tasks_of(sphere, accumulator.turns.copy(), extra)
         bad: list[int] = []
-        results = (
-            measure_ahead(sphere, tasks)
-            if sphere.table is not None and map is builtins.map
-            else map(partial(measure_task, sphere), tasks)
-        )
-        for result in results:
+        for result in results_of(sphere, tasks, map):
             with accumulator.atomically(result.rows):
                 accumulator.add(result)
                 accumulator.owed[result.rows] = 0
@@ -58,10 +53,17 @@ def run_rounds(
             bad += result.bad.tolist()
             if report_progress is not None:
                 report_progress(accumulator.queries, expected)
-            if bad and not (accumulator.turns > 0).any():
+            if bad and not accumulator.started.any():
                 break  # It may answer nothing at all.
         if bad:
             raise non_finite_error(np.array(bad), sphere.region)
+
+
+def results_of(sphere: Sphere, tasks: Iterable[Task], map: Map) -> Iterable[TaskResult]:
+    """What tasks measure, shared out by `map`; of tables in this process, each built ahead."""
+    if sphere.table is not None and map is builtins.map:
+        return measure_ahead(sphere, tasks)
+    return map(partial(measure_task, sphere), tasks)
 
 
 def tasks_of(
@@ -72,7 +74,7 @@ def tasks_of(
     Without `seconds` tasks do not depend on how fast the model is: the same rows go together
     wherever they are measured.
     """
-    turn_queries = sphere.ball.count + (1 if sphere.noisy else 0)
+    turn_queries = sphere.ball.count + sphere.noisy
     waiting = np.flatnonzero(extra)
     for first in np.unique(turns[waiting]).tolist():
         alike = waiting[turns[waiting] == first]
@@ -89,7 +91,7 @@ def tasks_of(
 
 def _cost(extra: Integers, turn_budget: TurnBudget) -> int:
     """Queries that further turns take."""
-    started = int((extra > 0).sum())
+    started = int(np.count_nonzero(extra))
     return int(extra.sum()) * turn_budget.turn_cost + started * turn_budget.part_cost
 
 
@@ -100,8 +102,8 @@ def turn_budget_of(
     # A noisy model's centre is asked for with every turn, else once with every task.
     return TurnBudget(
         rotations=max(1, rotations),
-        turn_cost=sphere.ball.count + (1 if sphere.noisy else 0),
-        part_cost=0 if sphere.noisy else 1,
+        turn_cost=sphere.ball.count + sphere.noisy,
+        part_cost=int(not sphere.noisy),
         budget=budget,
         tolerance=tolerance,
     )
