@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import anharmonic as ah
-from anharmonic.errors import PointsError
+from anharmonic.errors import PointsError, SettingsError
 from anharmonic.measures.gamma.choosing import first_sphere
 from anharmonic.measures.gamma.deviation import Task, measure_ahead, measure_task
 from anharmonic.measures.gamma.listed_rows import listed_spheres
@@ -137,3 +137,19 @@ def test_tasks_that_are_built_ahead_are_measured_in_turn():
         np.testing.assert_array_equal(result.deviations, alone.deviations)
         np.testing.assert_array_equal(result.along.lengths, alone.along.lengths)
     assert list(measure_ahead(sphere, [])) == []
+
+
+def test_a_budget_asks_for_all_neighbours_once():
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": random.choice(list("xyz"), 60), "b": random.random(60) < 0.5})
+
+    def model(rows):
+        return 2.0 * (rows["a"] == "x") + rows["b"]
+
+    whole = ah.gamma(model, frame)
+    assert whole.settings.complete
+    limited = ah.gamma(model, frame, budget=whole.queries)
+    assert limited.queries == whole.queries
+    assert np.array_equal(limited.values, whole.values)
+    with pytest.raises(SettingsError, match=f"all their neighbours cost {whole.queries}"):
+        ah.gamma(model, frame, budget=whole.queries - 1)

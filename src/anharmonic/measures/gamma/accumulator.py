@@ -224,13 +224,19 @@ class TurnBudget:
     tolerance: float | None = None
     most_turns: int = 256
 
+    @property
+    def fewest(self) -> int:
+        """Turns that give a point its error: two, or the one that asks for all its neighbours."""
+        return min(2, self.rotations)
+
     def check(self, count: int, spent: int) -> None:
         """Refuse a budget that cannot give every point an error."""
-        least = spent + count * (2 * self.turn_cost + self.part_cost)
+        least = spent + count * (self.fewest * self.turn_cost + self.part_cost)
         if self.budget is not None and self.budget < least:
+            what = "two turns each" if self.fewest == 2 else "all their neighbours"
             raise SettingsError(
-                f"a budget of {self.budget:,} queries cannot measure {count:,} points: two turns "
-                f"each cost {least:,}. Raise it, measure fewer points, or lower directions="
+                f"a budget of {self.budget:,} queries cannot measure {count:,} points: {what} cost "
+                f"{least:,}. Raise it, measure fewer points, or lower directions="
             )
 
 
@@ -256,7 +262,8 @@ def _opening(accumulator: Accumulator, turn_budget: TurnBudget, count: int) -> i
     if turn_budget.budget is None:
         return turn_budget.rotations
     per_point = (turn_budget.budget - accumulator.queries) / count - turn_budget.part_cost
-    return max(2, min(turn_budget.rotations, int(per_point / turn_budget.turn_cost / 2)))
+    affordable = int(per_point / turn_budget.turn_cost / 2)
+    return max(turn_budget.fewest, min(turn_budget.rotations, affordable))
 
 
 def _wanted(scores: Scores, turn_budget: TurnBudget) -> Integers:
