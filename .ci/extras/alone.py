@@ -25,6 +25,8 @@ FEATURES = Path(__file__).with_name("features.py")
 HEAVY = {"torch", "images", "lightning", "transformers", "sentences"}
 """Extras with torch."""
 
+NOT_FOR_USERS = ("docs", "release", "studies", "test")
+
 OLD_COMPANY = {"mlflow": ["sqlalchemy==2.0.*"]}
 """What old versions need beside them, and do not say themselves."""
 
@@ -35,9 +37,7 @@ COMBINED = {"lightgbm_with_sklearn": "lightgbm,sklearn"}
 def main() -> int:
     """Try the extras that were named, or all."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    extras = [
-        name for name in project["optional-dependencies"] if name not in ("docs", "release", "test")
-    ]
+    extras = [name for name in project["optional-dependencies"] if name not in NOT_FOR_USERS]
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", default=["bare", *extras, *COMBINED])
     parser.add_argument("--oldest", action="store_true")

@@ -489,6 +489,39 @@ def without_postgres():
     service_package("postgresql://nobody@127.0.0.1/nothing")
 
 
+def rows_in(file):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    pq.write_table(pa.table({"a": POINTS[:, 0], "b": POINTS[:, 1]}), file)
+
+
+def ray():
+    rows_in(FOLDER / "rows.parquet")
+    source = ah.sources.files(str(FOLDER / "rows.parquet"))
+    stored = ah.gamma(wave, source, engine=ah.workers.ray(1), out=str(FOLDER / "on_ray"))
+    assert stored.mean == ah.gamma(wave, source, out=str(FOLDER / "here")).mean
+
+
+def without_ray():
+    rows_in(FOLDER / "rows.parquet")
+    source = ah.sources.files(str(FOLDER / "rows.parquet"))
+    ah.gamma(wave, source, engine=ah.workers.ray(1), out=str(FOLDER / "on_ray"))
+
+
+def stores():
+    import fsspec
+
+    with fsspec.open("memory://rows.parquet", "wb") as file:
+        rows_in(file)
+    stored = ah.gamma(wave, ah.sources.files("memory://rows.parquet"), out=str(FOLDER / "kept"))
+    assert len(stored) == len(POINTS)
+
+
+def without_stores():
+    ah.gamma(wave, ah.sources.files("memory://rows.parquet"), out=str(FOLDER / "kept"))
+
+
 def bare():
     assert scores().mean > 0
     assert ah.clever(lambda x: np.stack([x[:, 0], -x[:, 0]], 1), POINTS[:2], blocks=10).values.any()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import tomllib
 from collections.abc import Iterator
@@ -62,6 +63,21 @@ def test_the_pythons_that_are_promised_are_tried() -> None:
     extras = project["optional-dependencies"]
     for names in matrix["extras"]:
         assert set(names.split(",")) <= {*extras, ""}
+
+
+def test_every_extra_for_users_has_a_feature_that_is_tried_alone() -> None:
+    folder = ROOT / ".ci" / "extras"
+    trying = ast.parse((folder / "alone.py").read_text())
+    (others,) = (
+        ast.literal_eval(node.value)
+        for node in trying.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "NOT_FOR_USERS"
+    )
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = {*project["optional-dependencies"]} - {*others, "all"}
+    features = ast.parse((folder / "features.py").read_text())
+    tried = {node.name for node in features.body if isinstance(node, ast.FunctionDef)}
+    assert extras <= tried, f"no feature in .ci/extras/features.py: {sorted(extras - tried)}"
 
 
 def test_templates_are_forms_with_questions() -> None:
