@@ -91,6 +91,27 @@ def test_before_an_alarm_columns_are_told_by_all_rows_in_memory(watch):
     assert watch.recent_codes(recent.take(np.array([], dtype=int))) is None
 
 
+def test_scores_beside_inputs_have_channels_of_their_own(fitted):
+    """Inputs read every row, and everything else the rows that have all scores."""
+    fitted.channels["inputs", None].reset()
+    reference = np.random.default_rng(1).normal(size=100)
+    channels = dict(fitted.channels)
+    for name in ("gamma", "prediction"):
+        channels[name, None] = RankEvidence(reference, block=1)
+    watch = EvidenceTracker(channels, 1000, 100, inputs=fitted.fitted_inputs)
+    alone = {name: RankEvidence(reference, block=1) for name in ("gamma", "prediction")}
+    random = np.random.default_rng(2)
+    scores = {name: random.normal(size=20) for name in ("inputs", "gamma", "prediction")}
+    scores["gamma"][[3, 11]] = np.nan
+    watch.observed(rows_of(20, 1), scores)
+    assert (watch.seen, watch.scored) == (20, 18)
+    known = np.isfinite(scores["gamma"])
+    for name, channel in alone.items():
+        channel.feed(scores[name][known], np.arange(20)[known])
+        assert watch.channels[name, None].log_evidence == channel.log_evidence
+    assert {state.steps for state in channels["inputs", None].states} == {20}
+
+
 class Judge:
     """Stands where labels are judged, and notes what it is told."""
 

@@ -81,6 +81,15 @@ def test_sums_are_brought_back_where_a_period_ends_and_nowhere_else():
     assert history[0, 0, PERIOD] == pytest.approx(51 * 1.5)
 
 
+def test_stored_sums_count_on_periods_of_thirty_two_steps():
+    """What was stored after some step is products since the last whole period, and stays so."""
+    multipliers, rows = np.full((1, 70), 2.0), np.arange(70)
+    for steps, factors in ((1, 1), (31, 31), (32, 0), (33, 1), (63, 31), (64, 0), (70, 6)):
+        sums, _ = added(no_sums(1), multipliers[:, :steps], rows[:steps], 0, NO_LIMIT)
+        assert sums.product.tolist() == [2.0**factors]
+        assert sums.now[0, 0] == 2.0 ** (steps + 1) - 2
+
+
 def test_what_is_brought_back_keeps_its_date():
     multipliers, rows = np.full((1, PERIOD), 1.4), np.arange(500, 500 + PERIOD)
     free, _ = added(no_sums(1), multipliers, rows, 0, NO_LIMIT)
