@@ -76,6 +76,21 @@ def test_columns_are_told_by_the_rows_since_the_change(watch):
     assert sum(moved.recent) == pytest.approx(1)
 
 
+def test_an_alarm_that_came_with_a_state_dates_columns_like_ones_own(watch):
+    observed(watch, rows_of(30, 2))
+    observed(watch, rows_of(60, 3, shift=3.0))
+    words = [drift.change for drift in watch.columns()]
+    watch.follow(watch.state())
+    assert [drift.change for drift in watch.columns()] == words
+
+
+def test_the_very_first_row_is_told_too(watch):
+    observed(watch, np.array([[0.25, -0.5]]))
+    words = {drift.name: drift.change for drift in watch.columns()}
+    assert words["0"].startswith("no clear change (")
+    assert words["1"].startswith("no clear change (")
+
+
 def test_before_an_alarm_columns_are_told_by_all_rows_in_memory(watch):
     first, second = rows_of(10, 4), rows_of(15, 5)
     observed(watch, first)
