@@ -7,7 +7,7 @@ import pytest
 
 from anharmonic.errors import PointsError
 from anharmonic.monitor import Evidence
-from anharmonic.monitor.bets import averaged, fitted_bets
+from anharmonic.monitor.bets import Bets, averaged, fitted_bets
 
 ALLOWED = {"up": 0.75, "down": 0.25}
 
@@ -68,6 +68,22 @@ def test_evidence_after_every_score_and_the_first_crossing(block, directions):
     assert ("up" in found) == ("up" in directions)
 
 
+@pytest.mark.parametrize(("rate", "since"), [(1, 10), (2, 10), (3, 11), (5, 13)])
+def test_the_line_is_reached_where_evidence_equals_it(rate, since):
+    """Bets without a stake win nothing: R counts the scores, and starts are all alike."""
+    one = np.ones(1)
+    bets = Bets(1, np.array([[0.0, 1.0]]), np.empty(0), one, np.zeros((1, 1)), one[None])
+    watch = Evidence.of([bets], rate, 1)
+    rows = np.array([10, 11, 13, 15, 17, 20])
+    (crossing,), logs = watch.feed(np.zeros(6), rows)
+    np.testing.assert_allclose(logs[0], np.log(np.arange(1, 7)), atol=1e-12)
+    assert crossing.at == rows[rate - 1]
+    # The mean of the rows so far: 10, 10½ (to the even number), 11⅓ and 13.2.
+    assert crossing.since == since
+    watch.reset()
+    assert [watch.update(0.0) for _ in range(5)] == [count >= rate for count in range(1, 6)]
+
+
 def test_a_fall_is_found_and_dated_too():
     watch = Evidence(reference(), rate=300)
     stream = drifting(400, factor=0.2)
@@ -117,12 +133,13 @@ def test_scores_wait_for_their_block_to_be_finished():
 def test_scores_one_by_one_are_those_at_once(block):
     """`update` counts rows by itself, from 0."""
     one, whole = (Evidence(reference(), rate=200, block=block) for _ in range(2))
-    stream = drifting()
+    stream = drifting(152)
     alarmed = [one.update(score) for score in stream.tolist()]
     crossings, logs = whole.feed(stream, np.arange(len(stream)))
     assert one.state.steps == whole.state.steps
     for mine, theirs in zip(one.state.sums, whole.state.sums, strict=True):
         np.testing.assert_array_equal(mine, theirs)
+    np.testing.assert_array_equal(one.state.waiting_rows, whole.state.waiting_rows)
     assert alarmed == (logs >= np.log(200)).any(axis=0).tolist()
     assert alarmed.index(True) == min(crossing.at for crossing in crossings)
 

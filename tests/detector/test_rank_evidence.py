@@ -133,6 +133,21 @@ def test_groups_of_any_blocks_add_up(blocks):
         np.testing.assert_allclose(found, shifts[ranked], rtol=1e-9)
 
 
+@pytest.mark.parametrize(("rate", "since"), [(1, 10), (2, 10), (3, 11), (5, 13)])
+def test_the_line_is_reached_where_evidence_equals_it(rate, since):
+    """A reference of no values has nothing to say: R counts the rows, and starts are all alike."""
+    group = fit_group(np.full((1, 50), np.nan), 1, [0.0], [np.nan], 0)
+    lines = Lines(("either",), np.ones(1), np.full((1, 1, 8), 1 / 8))
+    watch = RankEvidence.of([group], [np.array([0])], lines, rate)
+    rows = np.array([10, 11, 13, 15, 17, 20])
+    (crossing,), logs = watch.feed(np.zeros((6, 1)), rows)
+    assert logs[0].tolist() == np.log(np.arange(1, 7)).tolist()
+    assert crossing.at == rows[rate - 1]
+    # The mean of the rows so far: 10, 10½ (to the even number), 11⅓ and 13.2.
+    assert crossing.since == since
+    assert [(carrier.stream, carrier.share) for carrier in crossing.carriers] == [(0, 1.0)]
+
+
 def test_what_is_since_when_is_never_after_the_alarm():
     """One row that is a world apart crosses at once, and the change is dated there."""
     random = np.random.default_rng(2)
@@ -196,13 +211,14 @@ def test_chunks_of_a_long_stream_make_no_difference():
 @pytest.mark.parametrize("block", [1, 3])
 def test_updates_one_by_one_count_their_own_rows(block):
     one, whole = (RankEvidence(quiet(), rate=300, block=block) for _ in range(2))
-    stream = drifting(count=120, shift=1.5)
+    stream = drifting(count=122, shift=1.5)
     alarmed = [one.update(score) for score in stream.tolist()]
-    _, logs = whole.feed(stream, np.arange(120))
+    _, logs = whole.feed(stream, np.arange(122))
     assert alarmed == (logs >= np.log(300)).any(axis=0).tolist()
     assert any(alarmed)
     for mine, theirs in zip(one.states, whole.states, strict=True):
         np.testing.assert_array_equal(mine.sums.now, theirs.sums.now)
+        np.testing.assert_array_equal(mine.waiting_rows, theirs.waiting_rows)
 
 
 def test_a_reset_forgets_the_stream_and_not_the_reference():
