@@ -60,7 +60,7 @@ TARGETS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
             *("monitor/shiryaev_roberts.py", "monitor/rank_bets.py", "monitor/rank_evidence.py"),
             *("monitor/evidence_tracker.py", "monitor/alarms.py"),
         ),
-        ("tests/monitor", "tests/findings/monitor"),
+        ("tests/detector", "tests/monitor", "tests/findings/monitor"),
     ),
 }
 """What is changed, and the tests that should notice."""

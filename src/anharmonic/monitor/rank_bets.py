@@ -118,14 +118,14 @@ class RankBets:
         `counts` (streams, cells) are the gaps so far, the reference's and one for each unit.
         """
         count = cells.shape[1]
+        # A cell of −1 is read as the last one, and what it pays is not used.
         known = cells >= 0
-        place = np.where(known, cells, 0)
         # Of these units, those before each one that fell into its cell, and into cells below it.
         earlier = known[:, None, :] & (np.arange(count)[:, None] > np.arange(count))
-        same = np.sum(earlier & (place[:, None, :] == place[..., None]), axis=2)
-        under = np.sum(earlier & (place[:, None, :] < place[..., None]), axis=2)
-        own = np.take_along_axis(counts, place, axis=1) + same
-        upper = np.take_along_axis(np.cumsum(counts, axis=1), place, axis=1) + same + under
+        same = np.sum(earlier & (cells[:, None, :] == cells[..., None]), axis=2)
+        under = np.sum(earlier & (cells[:, None, :] < cells[..., None]), axis=2)
+        own = np.take_along_axis(counts, cells, axis=1) + same
+        upper = np.take_along_axis(np.cumsum(counts, axis=1), cells, axis=1) + same + under
         total = counts.sum(axis=1)[:, None] + np.sum(earlier, axis=2)
         multipliers = self._paid(upper, own, total, known)
         fallen = counts.copy()
@@ -137,11 +137,9 @@ class RankBets:
         """E-values (streams × shifts, n) of units, each as if it were the first after the
         reference.
         """
-        known = cells >= 0
-        place = np.where(known, cells, 0)
-        own = np.take_along_axis(self.gaps, place, axis=1)
-        upper = np.take_along_axis(np.cumsum(self.gaps, axis=1), place, axis=1)
-        paid = self._paid(upper, own, self.gaps.sum(axis=1)[:, None], known)
+        own = np.take_along_axis(self.gaps, cells, axis=1)
+        upper = np.take_along_axis(np.cumsum(self.gaps, axis=1), cells, axis=1)
+        paid = self._paid(upper, own, self.gaps.sum(axis=1)[:, None], cells >= 0)
         return paid.reshape(-1, cells.shape[1])
 
     def _paid(self, upper: Integers, own: Integers, total: Integers, known: Array) -> Floats:

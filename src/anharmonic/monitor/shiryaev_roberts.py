@@ -54,19 +54,20 @@ def added(
     # Steps of the present period that are done already; arrays begin at that period's beginning.
     before = steps % PERIOD
     periods = -(-(before + count) // PERIOD)
+    steps_held = periods * PERIOD
     new = slice(before, before + count)
-    factors = np.ones((bets, periods * PERIOD))
+    factors = np.ones((bets, steps_held))
     factors[:, new] = multipliers
     if before:
         # The product so far stands for all factors of the period that came before.
         factors[:, before - 1] = sums.product
     # P after each step, from each period's beginning: (bets, periods, PERIOD).
     products: Floats = np.multiply.accumulate(factors.reshape(bets, periods, PERIOD), axis=2)
-    parts = np.zeros((2, bets, periods * PERIOD))
+    parts = np.zeros((2, bets, steps_held))
     # 1/P′, P′ being the product before a step: 1 at a period's first.
     inverse = np.ones((bets, periods, PERIOD))
     np.divide(1.0, products[..., :-1], out=inverse[..., 1:])
-    parts[0, :, new] = inverse.reshape(bets, -1)[:, new]
+    parts[0, :, new] = inverse.reshape(bets, steps_held)[:, new]
     # The weighted sum has each start's row as its weight: their ratio dates the change.
     np.multiply(parts[0, :, new], rows, out=parts[1, :, new])
     if before:
@@ -81,7 +82,7 @@ def added(
         start = products[:, period, -1] * (start + parts[:, :, period, -1])
         # Both rows are scaled alike, so that the date of the change stays.
         start = start * np.minimum(1.0, highest / np.maximum(start[0], 1.0))
-    history = (products * (begun[..., None] + parts)).reshape(2, bets, -1)[..., new]
+    history = (products * (begun[..., None] + parts)).reshape(2, bets, steps_held)[..., new]
     return _sums_after(before + count, sums, start, begun, products, parts), history
 
 
