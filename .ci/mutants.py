@@ -222,7 +222,11 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--bar", type=float, default=0.85, help="share that must be killed")
     parser.add_argument(
-        "--limit", type=float, default=0, help="seconds per mutant; skips the run without a change"
+        "--limit",
+        type=float,
+        default=0,
+        help="seconds per mutant, more than the tests take: what runs out of time counts as "
+        "noticed. Skips the run without a change",
     )
     parser.add_argument("--out", type=Path, help="a file for what was tried, as JSON lines")
     chosen = parser.parse_args()
