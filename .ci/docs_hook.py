@@ -1,6 +1,6 @@
 """Pages of the API reference, made from the list of public names when the site is built.
 
-mkdocs calls `on_config`, `on_files` and `on_post_page` (mkdocs.yml, `hooks`). A name that becomes
+mkdocs calls the functions whose names begin with `on_` (mkdocs.yml, `hooks`). A name that becomes
 public is in the reference with the next build, and one that has no docstring stops it.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 from types import ModuleType
 from typing import Any
+from urllib.parse import urlsplit
 
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
@@ -99,3 +100,8 @@ def on_post_page(output: str, page: Any, config: Any) -> str:
     if SHIM not in output:
         raise PluginError("the theme's search has changed: see SHIM and docs/offline-search.js")
     return output.replace(SHIM, get_relative_url("offline-search.js", page.url))
+
+
+def on_post_template(output: str, template_name: str, config: Any) -> str:
+    """The same on the page for addresses that do not exist, which is found from anywhere."""
+    return output.replace(SHIM, f"{urlsplit(config.site_url or '').path or '/'}offline-search.js")

@@ -24,9 +24,15 @@ FOCUSED = """() => {
   window.reached ??= [];
   if (window.reached.includes(part)) return null;
   window.reached.push(part);
-  const style = getComputedStyle(part);
-  const ring = style.outlineStyle !== "none" && parseFloat(style.outlineWidth) > 0;
-  return [part.outerHTML.slice(0, 80), ring || style.boxShadow !== "none"];
+  // A switch that is not seen itself shows it at the label behind it.
+  const behind = part.nextElementSibling;
+  const shown = behind?.localName === "label" ? [part, behind] : [part];
+  const marked = shown.some((each) => {
+    const style = getComputedStyle(each);
+    const ring = style.outlineStyle !== "none" && parseFloat(style.outlineWidth) > 0;
+    return ring || style.boxShadow !== "none";
+  });
+  return [part.outerHTML.slice(0, 80), marked];
 }"""
 """The part that has the focus and was not reached before, and whether that shows."""
 

@@ -60,6 +60,8 @@ def test_a_page_of_the_site_is_for_every_reader(site: Path, page: Any, name: str
 def test_no_page_is_wider_than_a_window_or_asks_elsewhere(site: Path, page: Any) -> None:
     wide = []
     for path in sorted(site.rglob("*.html")):
+        if path.name == "404.html":
+            continue  # served from anywhere, so its links are absolute
         page.goto(path.as_uri())
         if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
             wide.append(path.name)
