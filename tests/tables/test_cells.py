@@ -273,3 +273,29 @@ def test_levels_that_came_later_stay_in_any_library(library):
     assert (cells.dtype if library == "polars" else cells.type) == (
         later["c"].dtype if library == "polars" else later["c"].type
     )
+
+
+@pytest.mark.parametrize("step", [1, 1000, 1_000_000], ids=["ns", "us", "ms"])
+def test_dates_in_nanoseconds_come_back_to_the_nanosecond(step):
+    """Fifty years are more nanoseconds than a float tells apart."""
+    random = np.random.default_rng(0)
+    stamps = random.integers(0, 2 * 10**18 // step, MANY) * step
+    frame = pd.DataFrame({"d": pd.to_datetime(stamps), "k": random.integers(0, 5, MANY)})
+    pd.testing.assert_series_equal(unmoved(frame)["d"], frame["d"])
+    asked = []
+
+    def model(rows):
+        asked.append(rows["d"].astype("int64").to_numpy())
+        return rows["k"].to_numpy() ** 2.0
+
+    ah.gamma(model, frame[:20], reference=frame)
+    # Steps keep to what separates the reference's dates.
+    off = np.concatenate(asked) - stamps.min()
+    assert (off % step == 0).all()
+
+
+def test_objects_that_are_equal_but_of_other_types_stay_what_they_are():
+    """A pipeline that makes texts of cells tells 1, 1.0 and True apart."""
+    frame = pd.DataFrame({"c": pd.Series(some([1, 1.0, True, "1", None]), dtype=object)})
+    frame["k"] = np.random.default_rng(1).integers(0, 5, MANY)
+    assert list(map(repr, unmoved(frame)["c"])) == list(map(repr, frame["c"]))

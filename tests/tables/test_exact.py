@@ -212,3 +212,11 @@ def test_intervals_hold_the_truth():
         held += int(((low <= truth.values) & (truth.values <= high)).sum())
         count += len(frame)
     assert held / count >= 0.93
+
+
+def test_a_constant_reads_exactly_zero_where_all_neighbours_are_asked_for():
+    """Weights add up to 1 but for rounding, which is none of the model's."""
+    frame = small(40)
+    scores = ah.gamma(lambda rows: np.tile([0.3, 0.6, 0.1], (len(rows), 1)), frame)
+    assert scores.settings.complete
+    assert (scores.values == 0).all()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import date
 from decimal import Decimal
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -17,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 import anharmonic as ah
-from anharmonic.errors import InputError, PointsError
+from anharmonic.errors import InputError, PointsError, SettingsError
 from anharmonic.measures.explain.counterfactuals import Change
 from tests.tables.people import people
 
@@ -340,3 +341,71 @@ def test_a_category_of_ten_thousand_levels():
     scores = ah.gamma(model, points, reference=reference)
     assert scores.settings.kinds == ("category", "number")
     assert (scores.values > 0).mean() > 0.8
+
+
+MISSING = {
+    "list": lambda: [None, *TEXTS[:11]],
+    "Series": lambda: pd.Series([*TEXTS[:11], np.nan]),
+    "objects": lambda: np.array([*TEXTS[:5], None, *TEXTS[:6]], dtype=object),
+    "arrow": lambda: pa.array([None, *TEXTS[:11]]),
+}
+
+
+@pytest.mark.parametrize("library", MISSING)
+def test_a_missing_text_reaches_the_model_as_it_came(library):
+    """Not as the word None, which a vectorizer would count."""
+    texts = MISSING[library]()
+    given = texts.to_pylist() if library == "arrow" else list(texts)
+    seen = set()
+
+    def model(rows):
+        seen.update(repr(text) for text in rows if not isinstance(text, str))
+        return np.array([len(text) if isinstance(text, str) else 0.0 for text in rows])
+
+    scores = ah.gamma(model, texts)
+    assert seen == {repr(text) for text in given if not isinstance(text, str)}
+    gone = [not isinstance(text, str) for text in given]
+    assert (scores.outputs[gone] == 0).all()
+    assert (scores.values[gone] == 0).all()
+
+
+def test_columns_in_a_dictionary_are_refused_in_a_line():
+    with pytest.raises(PointsError, match="a DataFrame when"):
+        ah.gamma(len, {"a": [1, 2], "b": ["u", "v"]})
+
+
+@pytest.mark.parametrize("ball", ["auto", "data"])
+def test_names_that_columns_share_are_refused_in_a_line(ball):
+    twice = pd.DataFrame(np.zeros((4, 2)), columns=["a", "a"])
+    with pytest.raises(PointsError, match="several columns are called a: rename them"):
+        ah.gamma(len, twice, ball=ball)
+    with pytest.raises(PointsError, match="column names must be text, and 0, 1 is none"):
+        ah.gamma(len, pd.DataFrame(np.zeros((4, 2))), ball=ball)
+
+
+def test_arrow_types_that_cannot_be_taken_from_are_refused_and_maps_stay():
+    numbers = {"x": np.arange(60.0) ** 2, "k": np.arange(60) % 7}
+    views = pa.array(["u", "v"] * 30, pa.string_view())
+    ends = pa.RunEndEncodedArray.from_arrays(pa.array([60], pa.int32()), pa.array(["u"]))
+    for odd in (views, ends):
+        with pytest.raises(PointsError, match=r"column odd holds .* cast it to a plain type"):
+            ah.gamma(len, pa.table(numbers | {"odd": odd}))
+    maps = pa.array([[("a", row)] for row in range(60)], pa.map_(pa.string(), pa.int64()))
+    scores = ah.gamma(lambda rows: np.asarray(rows["k"]) ** 2.0, pa.table(numbers | {"odd": maps}))
+    assert scores.settings.still == ("odd",)
+
+
+class Place(NamedTuple):
+    """A cell that is a tuple of a type of its own."""
+
+    street: str
+    number: int
+
+
+def test_a_file_holds_no_levels_of_types_of_the_users_own(tmp_path):
+    places = np.empty(96, dtype=object)
+    places[:] = [Place("High", row % 3) for row in range(96)]
+    frame = pd.DataFrame({"place": pd.Series(places, dtype=object), "x": np.arange(96) / 7})
+    watch = ah.Monitor(lambda rows: np.sin(rows["x"].to_numpy()), frame, promise=False)
+    with pytest.raises(SettingsError, match="levels of the type Place, which a file cannot hold"):
+        watch.save(tmp_path / "monitor")

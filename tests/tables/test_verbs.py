@@ -276,3 +276,32 @@ def test_rows_with_missing_texts_are_weighed_and_explained():
 
     assert len(ah.gamma(model, frame, reference=frame, ball="data")) == 60
     assert ah.explain(model, frame.iloc[2], reference=frame).support is not None
+
+
+def test_a_row_from_which_no_step_leads_is_explained_all_the_same():
+    """A whole number at its end stays: no pair of steps fits around it."""
+    reference = pd.DataFrame({"k": np.arange(60) % 6})
+
+    def model(rows):
+        return np.stack([rows["k"] > 2, rows["k"] <= 2], axis=1) * 1.0
+
+    for end in (0, 5):
+        found = ah.explain(model, pd.DataFrame({"k": [end]}), reference=reference)
+        assert found.deviation.value == 0
+        assert found.counterfactual is None
+    search = ah.adversarial_search(model, pd.DataFrame({"k": [0, 5]}), reference=reference)
+    assert not search.flipped.any()
+    assert (search.stuck == search.taken).all()
+
+
+def test_one_row_alone_asks_for_a_reference():
+    with pytest.raises(PointsError, match=r"differ between rows of these points, or of a refer"):
+        ah.explain(lambda rows: np.zeros(len(rows)), POINTS[:1])
+
+
+def test_plausibility_of_texts_says_how_to_leave_them_out():
+    notes = [f"a note of number {row} here" for row in range(120)]
+    frame = pd.DataFrame({"note": notes, "k": np.arange(120) % 7, "x": np.arange(120) / 9})
+    with pytest.raises(SettingsError, match=r"told apart here \(note\): give the rows without"):
+        ah.plausibility(frame)
+    assert ah.plausibility(ah.regions.points(frame, moving=["k", "x"])).rows == 40

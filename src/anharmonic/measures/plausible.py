@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from anharmonic import balls
 from anharmonic._core.arrays import without_empty_columns
 from anharmonic._core.auroc import Auroc, auroc_interval
+from anharmonic._core.columns import shown
 from anharmonic._core.extras import needs
 from anharmonic._core.protocols import Array, Floats
 from anharmonic._core.randomness import generator
@@ -107,7 +108,11 @@ def plausibility(
     made, _ = neighbourhood(Sphere.of(setup, ball), every, [Segment(0, 0, 1)], 0)
     law = setup.region.neighbourhood
     if law is not None and any(kind.movement == "edit" for kind in law.kinds):
-        raise SettingsError("texts cannot be told apart here: leave them out with moving=")
+        names = shown([kind.name for kind in law.kinds if kind.movement == "edit"])
+        raise SettingsError(
+            f"edited texts cannot be told apart here ({names}): give the rows without them, or "
+            "ah.regions.points(rows, moving=[...]) with the other columns"
+        )
     listed = [] if law is None else [kind.movement == "redraw" for kind in law.kinds]
     doubts = _doubts(np.concatenate([real, made[:, 0]]), np.array(listed, dtype=bool), size, seed)
     bad = np.repeat([False, True], [len(real), size])

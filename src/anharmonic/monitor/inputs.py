@@ -14,11 +14,12 @@ import narwhals.stable.v1 as nw
 import numpy as np
 
 from anharmonic._core.arrays import to_numpy64
-from anharmonic._core.columns import is_id, is_index
+from anharmonic._core.columns import is_id, is_index, shown
 from anharmonic._core.frames import as_table, missing_cells
 from anharmonic._core.protocols import Array, Floats
 from anharmonic.errors import PointsError
 from anharmonic.monitor.rank_evidence import ASIDE
+from anharmonic.regions.forms import TEXT, with_form
 from anharmonic.regions.tables.choosing import choose_kinds
 from anharmonic.regions.tables.coding import Coding, code_columns
 from anharmonic.regions.tables.kinds import ColumnKind, Kinds
@@ -97,7 +98,8 @@ class Inputs:
 
     def codes(self, points: Array) -> Floats:
         """Cells as numbers, (rows, columns): NaN where one is missing, −1 for unknown levels."""
-        table = as_table(points)
+        data, _, _ = with_form(points)
+        table = as_table(data)
         if self.coding is not None:
             if table is None:
                 raise PointsError("the reference is a table: give rows as a table with its columns")
@@ -107,8 +109,11 @@ class Inputs:
                     codes[:, place] = _lengths(table[kind.name])
             return codes
         if table is not None:
+            missing = [name for name in self.names if name not in table.columns]
+            if missing:
+                raise PointsError(f"no column {shown(missing)}: give rows as the reference's")
             return np.asarray(table.select(self.names).to_numpy(), dtype=np.float64)
-        values = to_numpy64(points)
+        values = to_numpy64(data)
         return np.asarray(values.reshape(len(values), -1))
 
     def values(self, points: Array) -> Floats:
@@ -177,9 +182,10 @@ def fit_inputs(
     kinds
         Of columns that somebody knows better.
     """
-    table = as_table(reference)
+    data, form, _ = with_form(reference)
+    table = as_table(data)
     if table is None:
-        values = to_numpy64(reference)
+        values = to_numpy64(data)
         flat = np.asarray(values.reshape(len(values), -1))
         chosen = tuple(ColumnKind(str(place), "number") for place in range(flat.shape[1]))
         return _settled(chosen, None, flat)
@@ -189,12 +195,14 @@ def fit_inputs(
         if not (is_index(name) or is_id(name)) and (columns is None or name in columns)
     ]
     told = {name: kind for name, kind in (kinds or {}).items() if name in offered}
+    if form == "texts":
+        told = {TEXT: "text"} | told
     found = choose_kinds({name: table[name] for name in offered}, told).kinds
     if not found:
         raise PointsError("no column of the reference can be watched: all of them name rows")
     coding = code_columns(found, None, table)
     blank = Inputs(found, coding, (), np.empty(0), (), (), np.empty(0), np.empty(0), np.empty(0))
-    return _settled(found, coding, blank.codes(reference))
+    return _settled(found, coding, blank.codes(table.to_native()))
 
 
 def _settled(kinds: tuple[ColumnKind, ...], coding: Coding | None, codes: Floats) -> Inputs:

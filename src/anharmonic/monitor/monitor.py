@@ -39,6 +39,7 @@ from anharmonic.monitor.performance_watch import (
 from anharmonic.monitor.recent_points import RecentRows
 from anharmonic.monitor.rows import (
     Segmenting,
+    as_rows,
     count_of,
     rows_of,
     segments_of,
@@ -169,7 +170,7 @@ class Monitor(EvidenceTracker):
     ) -> None:
         if (reference is None) == (quiet is None):
             raise SettingsError("give the points of a quiet time once, as quiet= or as reference")
-        reference = quiet if reference is None else reference
+        reference = as_rows(quiet if reference is None else reference)
         rate = points_per_alarm(false_alarms)
         watched = (
             usual_watch(models.as_model(model, output=output), detector == "ranks")

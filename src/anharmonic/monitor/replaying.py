@@ -14,7 +14,7 @@ from anharmonic.monitor.alarms import Alarm, Key, Observation
 from anharmonic.monitor.culprits import Culprits
 from anharmonic.monitor.monitor import Monitor
 from anharmonic.monitor.monitor_settings import MonitorSettings
-from anharmonic.monitor.rows import count_of, segments_of, taken
+from anharmonic.monitor.rows import as_rows, count_of, segments_of, taken
 from anharmonic.monitor.windows import WindowArguments, Windows, windows_of
 from anharmonic.performance import Curve
 
@@ -207,6 +207,7 @@ def replay(
     >>> print(replay(monitor, later).alarms[0].key)
     size up
     """
+    points = as_rows(points)
     count = count_of(points)
     names = segments_of(points, monitor.segment) if segments is None else np.asarray(segments)
     late = None if labels is None else LateLabels(np.asarray(labels), delay, monitor.seen)

@@ -1,6 +1,7 @@
 """Rows as they come: one or many, arrays or tables, some of them not fit to be scored.
 
-Points are an array or a tensor (rows, …), or a table of any library that narwhals knows.
+Points are an array or a tensor (rows, …), a table of any library that narwhals knows, a sparse
+matrix, or texts.
 """
 
 from __future__ import annotations
@@ -11,15 +12,18 @@ from typing import Any
 import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from anharmonic._core.arrays import to_numpy64
 from anharmonic._core.frames import as_table
 from anharmonic._core.protocols import Array, Floats, Integers
 from anharmonic.errors import PointsError, SettingsError
+from anharmonic.regions import Region
+from anharmonic.regions.forms import dense_numbers, is_objects, is_texts
 
 __all__ = [
-    *("Segmenting", "count_of", "rows_of", "segment_names", "segments_of", "spread_over"),
-    *("taken", "unusable"),
+    *("Segmenting", "as_rows", "count_of", "rows_of", "segment_names", "segments_of"),
+    *("spread_over", "taken", "unusable"),
 ]
 
 Segmenting = str | int | Callable[[Array], Array] | None
@@ -28,12 +32,37 @@ EXACT = 2.0**53
 """Floats below it are as exact as integers."""
 
 
+def as_rows(points: Array) -> Array:
+    """Points as something that rows can be taken from by their numbers.
+
+    >>> as_rows(["a text", None])
+    array(['a text', None], dtype=object)
+    """
+    if isinstance(points, Region) or as_table(points) is not None:
+        return points
+    if sparse.issparse(points):
+        return points.tocsr()
+    if is_texts(points):
+        texts = points.to_pylist() if hasattr(points, "to_pylist") else list(points)
+        return np.array(texts, dtype=object)
+    return points if hasattr(points, "ndim") else np.asarray(points)
+
+
 def rows_of(points: Array, shape: tuple[int, ...]) -> Array:
     """Points as rows; a single one, of the shape that the reference's have, becomes a row."""
-    if as_table(points) is not None:
-        return points
-    array = points if hasattr(points, "ndim") else np.asarray(points)
-    return array[None] if array.ndim == len(shape) else array
+    rows = as_rows(points)
+    if as_table(rows) is not None:
+        return rows
+    rows = rows[None] if rows.ndim == len(shape) else rows
+    # Of tables and texts the reference has no shape.
+    texts = isinstance(rows, np.ndarray) and is_texts(rows.reshape(-1)[:1])
+    if shape and (texts or tuple(rows.shape[1:]) != tuple(shape)):
+        was = "numbers" if len(shape) == 1 else "arrays"
+        raise PointsError(
+            f"a row of the reference is {' × '.join(map(str, shape))} {was}, and these have the "
+            f"shape {tuple(rows.shape)}: give rows like the reference's"
+        )
+    return rows
 
 
 def count_of(points: Array) -> int:
@@ -66,7 +95,10 @@ def unusable(points: Array, columns: tuple[str, ...]) -> NDArray[np.bool_]:
             raise PointsError(f"no column {', '.join(missing)}: give the reference's columns")
         values = table.select(columns).to_numpy()
         return np.asarray(~np.isfinite(np.asarray(values, dtype=np.float64)).all(axis=1))
-    flat = to_numpy64(points).reshape(count_of(points), -1)
+    if is_texts(points):
+        raise PointsError(f"no column {', '.join(columns)}: give the reference's columns")
+    cells = dense_numbers(points) if sparse.issparse(points) else to_numpy64(points)
+    flat = cells.reshape(count_of(points), -1)
     return np.asarray(~np.isfinite(flat).all(axis=1))
 
 
@@ -104,10 +136,17 @@ def segments_of(points: Array, rule: Segmenting) -> NDArray[np.str_] | None:
                 )
             labels = _whole_as_integers(table[str(rule)].to_numpy())
         else:
-            labels = to_numpy64(points)[:, int(rule)]
+            labels = _column(points, int(rule))
     if labels.shape != (count_of(points),):
         raise SettingsError("segment= must give one label for each point")
     return segment_names(labels)
+
+
+def _column(points: Array, place: int) -> NDArray[Any]:
+    """A column of rows that have no names."""
+    if sparse.issparse(points):
+        return np.asarray(points[:, [place]].toarray()).ravel()
+    return np.asarray(points[:, place] if is_objects(points) else to_numpy64(points)[:, place])
 
 
 def _whole_as_integers(cells: NDArray[Any]) -> NDArray[Any]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from anharmonic._core.columns import shown
 from anharmonic._core.margins import (
     by_class,
     decides,
@@ -23,7 +24,7 @@ from anharmonic._core.margins import (
 )
 from anharmonic._core.protocols import Array, Ball, Floats, Model
 from anharmonic._core.reductions import Reduction, chosen_reduction
-from anharmonic.errors import OutputError, SettingsError
+from anharmonic.errors import OutputError, PointsError, SettingsError
 from anharmonic.measures.gamma.choosing import check_room
 from anharmonic.measures.gamma.measure import gamma_once
 from anharmonic.measures.over_data.fitted import FittedWeights
@@ -121,8 +122,12 @@ class Scorer:
             return unmoved(points)
         if self.law is not None:
             return with_neighbourhood(as_points(points), self.law)
+        region = as_points(points, self.columns if self.still else None)
+        missing = [name for name in self.columns if name not in region.names]
+        if missing:
+            raise PointsError(f"no column {shown(missing)}: give the reference's columns")
         # What the reference's rows are is final: a few rows of numbers may look like other kinds.
-        return replace(as_points(points, self.columns if self.still else None), plain=True)
+        return replace(region, plain=True)
 
     @property
     def verb(self) -> str:

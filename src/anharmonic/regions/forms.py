@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable, Mapping, Set
+from typing import Any, cast
 
 import narwhals.stable.v1 as nw
 import numpy as np
@@ -22,8 +23,11 @@ __all__ = [
     "formed",
     "is_objects",
     "is_texts",
+    "with_form",
 ]
 
+TEXT_TYPES = ("object", "str", "string")
+"""Types of columns that hold texts where they hold anything."""
 MOST_BYTES = 2 << 30
 """Numbers of a sparse matrix that are held at once."""
 TEXT = "text"
@@ -31,22 +35,53 @@ TEXT = "text"
 
 
 def is_texts(data: object) -> bool:
-    """Whether data are texts, one per point: a list, a Series or an array of strings."""
-    if isinstance(data, str) or not hasattr(data, "__len__") or hasattr(data, "columns"):
+    """Whether data are texts, one per point: a list, a Series or an array of strings.
+
+    Some may be missing.
+
+    >>> [is_texts(data) for data in (["a"], [None, "a"], [None], [float("nan")], "a", {"a": [1]})]
+    [True, True, True, False, False, False]
+    """
+    if isinstance(data, str | Mapping | Set) or not hasattr(data, "__len__"):
         return False
-    if getattr(data, "ndim", 1) != 1 or not len(data):
+    if hasattr(data, "columns") or getattr(data, "ndim", 1) != 1 or not len(data):
         return False
-    first: Any = data.iloc[0] if hasattr(data, "iloc") else data[0]  # type: ignore[index]
+    first = next((cell for cell in _cells(data) if not is_missing(cell)), None)
+    if first is None:
+        # All are missing: gaps among numbers are NaN in an array of floats.
+        return None in _cells(data) or str(getattr(data, "dtype", "")) in TEXT_TYPES
     return isinstance(first, str)
 
 
 def as_texts(data: Any) -> Any:
     """Texts as a table of one column."""
     index = getattr(data, "index", None)
-    frame = tables.frame(tables.arrow({TEXT: [str(text) for text in data]}, {}))
+    texts = [None if is_missing(text) else str(text) for text in _cells(data)]
+    frame = tables.frame(tables.arrow({TEXT: texts}, {}))
     if index is not None and not callable(index) and hasattr(frame, "set_axis"):
         return frame.set_axis(index, axis=0)
     return frame
+
+
+def _cells(data: Any) -> Iterable[object]:
+    """The cells of a list, a Series or an array; arrow's are no texts before they are asked."""
+    return cast(Iterable[object], data.to_pylist() if hasattr(data, "to_pylist") else data)
+
+
+def with_form(data: object) -> tuple[object, str, Array | None]:
+    """Data as a table or an array, and the form that the model takes them in, if it is neither.
+
+    Beside these the cells as they came, where a table's types change them.
+    """
+    if is_texts(data):
+        own = np.array(list(_cells(data)), dtype=object)
+        gaps = any(is_missing(cell) for cell in own.tolist())
+        return as_texts(data), "texts", own if gaps else None
+    if is_objects(data):
+        return as_objects(cast(Array, data)), "objects", data
+    if sparse.issparse(data):
+        return dense_numbers(data), "sparse", None
+    return data, "", None
 
 
 def is_objects(data: object) -> bool:
@@ -78,14 +113,13 @@ def as_objects(data: Array) -> Any:
 
 
 def as_they_came(cells: Array, own: Array) -> Array:
-    """Objects (rows, columns) with each that is equal to the row's own cell as that came.
+    """Objects (rows, columns), or texts (rows,), each that equals the row's own as that came.
 
     A table's types make 1 of True, 1.0 of 1 beside a gap, and NaN of None.
     """
-    for row, column in np.ndindex(cells.shape):
-        cell, before = cells[row, column], own[row, column]
-        if _is_same(cell, before):
-            cells[row, column] = before
+    for place in np.ndindex(cells.shape):
+        if _is_same(cells[place], own[place]):
+            cells[place] = own[place]
     return cells
 
 

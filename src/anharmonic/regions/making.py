@@ -11,7 +11,6 @@ import numpy as np
 from array_api_compat import is_torch_array
 from narwhals.exceptions import DuplicateError
 from numpy.typing import ArrayLike
-from scipy import sparse
 
 from anharmonic._core.arrays import to_numpy64
 from anharmonic._core.columns import is_id, is_index, repeated, shown
@@ -21,7 +20,7 @@ from anharmonic._core.protocols import Array
 from anharmonic._core.randomness import generator
 from anharmonic._core.streams import Stream
 from anharmonic.errors import PointsError, SettingsError
-from anharmonic.regions.forms import TEXT, as_objects, as_texts, dense_numbers, is_objects, is_texts
+from anharmonic.regions.forms import TEXT, with_form
 from anharmonic.regions.region import Region, numbers_of, require_finite
 from anharmonic.regions.tables import Kinds
 
@@ -193,14 +192,13 @@ def unmoved(data: object) -> Region:
     if isinstance(data, Region):
         region = data
     else:
-        given, (data, form) = data, _with_form(data)
-        table = as_table(data)
+        data, form, objects = with_form(data)
+        table = _table_of(data)
         region = (
             _from_array("points", data)
             if table is None
             else Region("points", table, np.empty((len(table), 0)), (), tuple(table.columns))
         )
-        objects = cast(Array, given) if form == "objects" else None
         region = replace(region, form=form, objects=objects)
     if not len(region):
         raise PointsError("there are no rows: give at least one")
@@ -209,28 +207,11 @@ def unmoved(data: object) -> Region:
     return replace(region, values=nothing, columns=(), still=region.names, neighbourhood=None)
 
 
-def _with_form(data: object) -> tuple[object, str]:
-    """Data as a table or an array, and the form that the model takes them in, if it is neither."""
-    if is_texts(data):
-        return as_texts(data), "texts"
-    if is_objects(data):
-        return as_objects(cast(Array, data)), "objects"
-    if sparse.issparse(data):
-        return dense_numbers(data), "sparse"
-    return data, ""
-
-
 def _region(kind: str, data: object, moving: Sequence[str | int] | None) -> Region:
-    given, (data, form) = data, _with_form(data)
-    try:
-        table = as_table(data)
-    except DuplicateError:
-        frame = cast(Any, data)
-        twice = repeated(list(getattr(frame, "column_names", None) or frame.columns))
-        raise PointsError(f"several columns are called {shown(twice)}: rename them") from None
+    data, form, objects = with_form(data)
+    table = _table_of(data)
     region = _from_array(kind, data) if table is None else _from_table(kind, table)
     told: Kinds | None = {TEXT: "text"} if form == "texts" else None
-    objects = cast(Array, given) if form == "objects" else None
     region = replace(region, form=form, objects=objects, told=told)
     if not len(region):
         raise PointsError("there are no points: give at least one row")
@@ -240,6 +221,42 @@ def _region(kind: str, data: object, moving: Sequence[str | int] | None) -> Regi
     if not region.dimension and table is None:
         raise PointsError("no column can move: numeric columns are needed, or name some in moving=")
     return region
+
+
+def _table_of(data: object) -> Table | None:
+    """Data as a table whose columns can be told apart and taken from; None where they are none."""
+    try:
+        table = as_table(data)
+    except DuplicateError:
+        frame = cast(Any, data)
+        twice = repeated(list(getattr(frame, "column_names", None) or frame.columns))
+        raise PointsError(f"several columns are called {shown(twice)}: rename them") from None
+    if table is None:
+        return None
+    nameless = [name for name in table.columns if not isinstance(name, str)]
+    if nameless:
+        raise PointsError(
+            f"column names must be text, and {shown(nameless)} is none: rename with "
+            "frame.columns = frame.columns.astype(str), or give frame.to_numpy()"
+        )
+    if table.implementation.is_pyarrow():
+        _refuse_untakeable(table.to_native())
+    return table
+
+
+def _refuse_untakeable(table: Any) -> None:
+    """Refuse arrow's types of which arrow itself can take no rows, such as views of texts."""
+    import pyarrow as pa
+
+    nowhere = pa.array([], type=pa.int64())
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        try:
+            column.take(nowhere)
+        except pa.ArrowNotImplementedError:
+            raise PointsError(
+                f"column {shown([name])} holds {column.type}, of which arrow takes no rows: cast "
+                "it to a plain type, such as pyarrow.string(), or leave it out"
+            ) from None
 
 
 def _from_array(kind: str, data: object) -> Region:
@@ -264,12 +281,6 @@ def _from_array(kind: str, data: object) -> Region:
 
 
 def _from_table(kind: str, table: Table) -> Region:
-    nameless = [name for name in table.columns if not isinstance(name, str)]
-    if nameless:
-        raise PointsError(
-            f"column names must be text, and {shown(nameless)} is none: rename with "
-            "frame.columns = frame.columns.astype(str), or give frame.to_numpy()"
-        )
     numeric = [name for name in table.columns if dense(table[name]).dtype.is_numeric()]
     # A step along a number that merely names a row is a step to nowhere.
     names = tuple(name for name in numeric if not (is_index(name) or is_id(name)))

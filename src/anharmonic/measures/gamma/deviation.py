@@ -182,8 +182,11 @@ def measure_task(sphere: Sphere, task: Task, pieces: Iterable[Piece] | None = No
             centre = to_numpy64(centre_outputs)
             sums = np.zeros((len(task.rows), task.turns, centre.shape[-1]))
         around = picked(sphere.reduction, answer, outputs[:, centres:])
-        sums += _turn_sums(sphere, task, segments, around)
         change = around - array_namespace(around).mean(centre_outputs, axis=1, keepdims=True)
+        if sphere.listed is None:
+            sums += _turn_sums(sphere, task, segments, around)
+        else:
+            sums += _weighted_changes(sphere.listed[1], task, segments, change)
         same += _count_unchanged(change)
         even = _even_part(change, segments) if sphere.ball.paired else change
         squares.append(to_numpy64(_squared_lengths(even)))
@@ -194,7 +197,9 @@ def measure_task(sphere: Sphere, task: Task, pieces: Iterable[Piece] | None = No
     assert sums is not None
     good = ~bad if bad.any() else slice(None)  # a slice copies nothing
     # Eq. 3 of the paper, one deviation per turn: f(x) − mean of f on the turn's directions.
-    deviations, mean_centres = centre - sums / sphere.ball.count, centre.mean(axis=1)
+    # Of a list it is what the weighted changes leave: exactly 0 where no answer differs.
+    deviations = 0.0 - sums if sphere.listed is not None else centre - sums / sphere.ball.count
+    mean_centres = centre.mean(axis=1)
     changes = Changes.of(np.concatenate(squares, axis=1)[good], same[good])
     result = _jackknife(
         sphere.reduction,
@@ -209,16 +214,20 @@ def measure_task(sphere: Sphere, task: Task, pieces: Iterable[Piece] | None = No
 
 
 def _turn_sums(sphere: Sphere, task: Task, segments: list[Segment], around: Array) -> Floats:
-    """Sums over each turn's directions, (rows, turns, columns); of a list with their weights."""
-    if sphere.listed is not None:
-        weights = [sphere.listed[1][task.rows, first:stop] for _, first, stop in segments]
-        weighted = np.einsum("rd,rdc->rc", np.concatenate(weights, axis=1), to_numpy64(around))
-        # The mean is taken by their count afterwards.
-        return np.asarray(weighted[:, None, :] * sphere.ball.count)
+    """Sums over each turn's directions, (rows, turns, columns)."""
     # (turns, directions) @ (rows, directions, columns): as a product this sum is several times
     # faster than numpy's over a middle axis.
     members = array_like(_turn_members(task, segments, sphere.ball.paired), around)
     return to_numpy64(members @ around)
+
+
+def _weighted_changes(
+    weights: Floats, task: Task, segments: list[Segment], change: Array
+) -> Floats:
+    """Sums over a list's neighbours of their changes with their weights, (rows, 1, columns)."""
+    parts = [weights[task.rows, first:stop] for _, first, stop in segments]
+    summed = np.einsum("rd,rdc->rc", np.concatenate(parts, axis=1), to_numpy64(change))
+    return np.asarray(summed[:, None, :])
 
 
 def _count_unchanged(change: Array) -> Integers:

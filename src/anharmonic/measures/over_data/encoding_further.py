@@ -8,6 +8,7 @@ import narwhals.stable.v1 as nw
 import numpy as np
 
 from anharmonic._core.arrays import to_numpy64
+from anharmonic._core.columns import shown
 from anharmonic._core.frames import Table, is_missing
 from anharmonic._core.protocols import Floats
 from anharmonic.errors import PointsError
@@ -30,6 +31,10 @@ def encode_further(region: Region, earlier: Encoded) -> Encoded:
         values = [_values(table[column.name], column) for column in earlier.columns]
     else:
         cells = to_numpy64(region.source)
+        if not all(column.name.isdigit() for column in earlier.columns):
+            raise PointsError(
+                f"the reference is a table with {shown(earlier.used)}: give rows that are the same"
+            )
         numbers = [int(column.name) for column in earlier.columns]
         if max(numbers) >= cells.shape[1]:
             raise PointsError(

@@ -139,12 +139,20 @@ class SearchState:
                 save_if_due=save_if_due,
             )
             deque(run(take_steps, groups), maxlen=0)
-            if steps == 1 and self.chooser.climb != "random" and (self.choices[:, 0] < 0).all():
+            if steps == 1 and self._held_back() and (self.choices[:, 0] < 0).all():
                 raise SettingsError(
                     "no step from any point went anywhere: a radius of "
                     f"{self.chooser.step_rule.radius:.4g} is rounded to nothing by the grid or "
                     "stopped by the bounds. Raise the radius"
                 )
+
+    def _held_back(self) -> bool:
+        """Whether steps that go nowhere say that the radius is too short: others may be longer.
+
+        Rows of a table step as far as other rows are away, and zeros of a sparse row stay.
+        """
+        rule = self.chooser.step_rule
+        return self.chooser.climb != "random" and rule.table is None and not rule.zeros_stay
 
     def _take_steps(
         self,

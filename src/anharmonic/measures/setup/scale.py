@@ -71,7 +71,7 @@ def scaled(
             return region, region.neighbourhood.units, known or region
     elif kinds:
         raise SettingsError("kinds= is for tables and arrays of rows: leave it out here")
-    region = replace(_read_by(region, models), plain=True)
+    region = replace(_read_by(region, models, alone=known is None), plain=True)
     require_finite(region, "points")
     data = region
     if known is not None:
@@ -174,6 +174,9 @@ def with_neighbourhood(
         return region
     values = coded
     if values is None:
+        if region.is_table != (law.coding is not None):
+            was = "an array" if law.coding is None else f"a table with {shown(law.names)}"
+            raise PointsError(f"the reference is {was}: give rows that are the same")
         values = (
             to_numpy64(region.along(law.names).values)
             if law.coding is None
@@ -200,8 +203,11 @@ def read_columns(region: Region, models: Sequence[object]) -> set[str] | None:
     return {name for model_inputs in inputs for name in model_inputs.read(region.source)}
 
 
-def _read_by(region: Region, models: Sequence[object]) -> Region:
-    """The region with what the models read moving, unless somebody has said what moves."""
+def _read_by(region: Region, models: Sequence[object], alone: bool) -> Region:
+    """The region with what the models read moving, unless somebody has said what moves.
+
+    `alone` where nobody gave a reference.
+    """
     if not (region.settled or region.kind == "grid"):
         read = read_columns(region, models)
         if read is not None:
@@ -210,9 +216,10 @@ def _read_by(region: Region, models: Sequence[object]) -> Region:
             region = region.along(moving)
         region = replace(region, settled=bool(models))
     if not region.dimension:
+        where = " of these points, or of a reference= (--reference)," if alone else ""
         raise PointsError(
             f"no column can move ({shown(region.still)} stay): columns that the model reads and "
-            "that differ between rows are needed, or name some in moving= (--moving)"
+            f"that differ between rows{where} are needed, or name some in moving= (--moving)"
         )
     return region
 

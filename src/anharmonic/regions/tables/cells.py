@@ -31,6 +31,9 @@ from anharmonic.regions.tables.numbers import number_cells
 
 __all__ = ["ColumnCells", "TableCells"]
 
+EXACT = 2.0**53
+"""Whole steps beyond it are not told apart by a float."""
+
 
 @dataclass(frozen=True)
 class ColumnCells:
@@ -112,20 +115,31 @@ class ColumnCells:
         return self.typed.dtype.is_float()
 
     @cached_property
-    def _between_steps(self) -> Floats | None:
-        """The column's own codes, where dates came later that are between two steps."""
-        if self.code.calendar is None:
-            return None
-        own = self.code.encode(self.series)
-        return own if (own[np.isfinite(own)] % 1 != 0).any() else None
+    def _own_codes(self) -> Floats | None:
+        """The column's own codes, where they say less than its cells: of dates between two steps,
+        or too far from the first one for a float; of objects that equal a level of another type.
+        """
+        if self.code.calendar is not None:
+            own = self.code.encode(self.series)
+            there = own[np.isfinite(own)]
+            exact = (there % 1 == 0).all() and np.abs(there).max(initial=0.0) <= EXACT
+            return None if exact else own
+        if self.code.by_level and self.series.dtype == nw.Object:
+            own = self.code.encode(self.series)
+            known = np.flatnonzero(own >= 0).tolist()
+            levels, cells = self.code.levels, self.series.to_list()
+            if any(type(levels[int(own[row])]) is not type(cells[row]) for row in known):
+                return own
+        return None
 
     def _kept(self, codes: Floats, rows: Integers, absent: NDArray[np.bool_]) -> Integers:
         """Queries whose own cell stays as it came, as no code says what it was."""
+        if self._own_codes is not None:
+            own = self._own_codes[rows]
+            return np.flatnonzero((codes == own) | (absent & np.isnan(own)))
         if self.code.by_level and (codes < 0).any():
             # A level of a later batch that the reference does not have.
             absent = absent | (codes < 0)
-        elif self._between_steps is not None:
-            return np.flatnonzero(codes == self._between_steps[rows])
         elif not self._several_ways:
             return np.empty(0, dtype=np.int64)
         places = np.flatnonzero(absent)

@@ -47,7 +47,9 @@ class Calendar(NamedTuple):
     def steps(self, series: nw.Series) -> Floats:
         """How many steps after the first one cells are, NaN where one is missing."""
         stamps = _stamps(series).astype(self.stamp)
-        steps = (stamps.astype(np.int64) - self.origin) / self.unit
+        # Divided in integers: in nanoseconds a few years are beyond what a float can tell apart.
+        whole, rest = np.divmod(stamps.astype(np.int64) - self.origin, self.unit)
+        steps = whole + rest / self.unit
         return np.where(np.isnat(stamps), np.nan, steps)
 
     def times(self, steps: Floats) -> NDArray[Any]:

@@ -55,7 +55,8 @@ def unchangeable(series: nw.Series) -> bool:
     dtype = series.dtype
     if dtype == nw.Object:
         return not all(isinstance(cell, Hashable) for cell in series.to_list())
-    return dtype.is_nested()
+    # Of arrow's own further types, such as maps, nothing can be looked up.
+    return dtype.is_nested() or (dtype == nw.Unknown and series.implementation.is_pyarrow())
 
 
 def _kind_of_numbers(series: nw.Series) -> str | None:

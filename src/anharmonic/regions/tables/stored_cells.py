@@ -52,7 +52,7 @@ def _value(name: str, kind: str, level: Any) -> object:
         return level.isoformat()
     if isinstance(level, timedelta):
         return [level.days, level.seconds, level.microseconds]
-    if isinstance(level, tuple):
+    if kind == "tuple":
         return [level_fact(name, part) for part in level]
     if isinstance(level, Decimal):
         return str(level)
