@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import anharmonic as ah
-from anharmonic.errors import PointsError, SettingsError
+from anharmonic.errors import OutputError, PointsError, SettingsError
 from tests.command import run
 from tests.tables.people import forest, people
 
@@ -305,3 +305,40 @@ def test_plausibility_of_texts_says_how_to_leave_them_out():
     with pytest.raises(SettingsError, match=r"told apart here \(note\): give the rows without"):
         ah.plausibility(frame)
     assert ah.plausibility(ah.regions.points(frame, moving=["k", "x"])).rows == 40
+
+
+@pytest.mark.parametrize("ending", ["frame", "csv", "parquet"])
+def test_answers_may_stand_beside_questions_of_any_kind(tmp_path, ending):
+    """Missing cells, dates and truth values come back from files in other words."""
+    random = np.random.default_rng(0)
+    table = FRAME[["job", "joined", "member", "children", "grade"]].assign(
+        town=pd.Series(random.choice(["Ulm", None], len(FRAME)), index=FRAME.index, dtype=object),
+        sure=pd.array(random.choice([True, False, None], len(FRAME)), dtype="boolean"),
+    )
+
+    def model(rows):
+        return rows["children"].to_numpy() ** 2.0 + rows["town"].isna().to_numpy()
+
+    queries = tmp_path / "queries.parquet"
+    ah.plan(table[:10], queries, reference=table)
+    asked = pd.read_parquet(queries)
+    direct = ah.gamma(model, table[:10], reference=table, ball="auto pairs", noise="ignore")
+
+    def collected(answers):
+        answers = answers.drop(columns="query")
+        if ending == "csv":
+            answers.to_csv(tmp_path / "answers.csv", index=False)
+        elif ending == "parquet":
+            answers.to_parquet(tmp_path / "answers.parquet")
+        return ah.collect(queries, answers if ending == "frame" else tmp_path / f"answers.{ending}")
+
+    answers = asked.assign(answer=model(asked))
+    np.testing.assert_allclose(collected(answers).values, direct.values, atol=1e-12)
+    with pytest.raises(OutputError, match="stand beside other questions"):
+        collected(answers[::-1])
+
+
+def test_a_number_out_of_all_proportion_is_far_away_without_a_warning():
+    strange = POINTS[:1].assign(income=1e300)
+    scores = ah.gamma(lambda rows: rows["age"].to_numpy() > 40.0, strange, reference=TRAIN)
+    assert scores.complete

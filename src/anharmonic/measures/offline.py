@@ -22,7 +22,7 @@ import numpy as np
 
 from anharmonic._core.columns import is_index
 from anharmonic._core.files import read_data, whole_file
-from anharmonic._core.frames import as_table, dense, missing_cells
+from anharmonic._core.frames import as_table, dense, is_missing, missing_cells, numbers_in
 from anharmonic._core.protocols import Array, Floats, Map
 from anharmonic._core.reductions import Reduction
 from anharmonic.errors import InputError, OutputError, SettingsError
@@ -318,14 +318,34 @@ def _outputs_alone(native: nw.DataFrame[Any], planned: pa.Table) -> nw.DataFrame
     """The table without an index and without the queries, whose order must be the plan's."""
     beside = [name for name in native.columns if name in planned.column_names and name != "query"]
     for name in beside if len(native) == planned.num_rows else ():
-        values, wanted = native[name].to_numpy(), planned[name].to_numpy(zero_copy_only=False)
-        numeric = values.dtype.kind in "iuf" and wanted.dtype.kind in "iuf"
-        # A file of text keeps fewer digits than the plan.
-        equal = np.isclose(values, wanted, equal_nan=True) if numeric else values == wanted
-        if not np.all(equal):
+        wanted = nw.from_native(planned[name], series_only=True)
+        if not _same_cells(native[name], wanted):
             raise OutputError(
                 f"the answers stand beside other questions than the plan's (column {name}): keep "
                 "the order of the queries, or their query numbers"
             )
     index = [name for name in native.columns if is_index(name)]
     return native.drop([*beside, *index, *(["query"] if "query" in native.columns else [])])
+
+
+def _same_cells(values: nw.Series, wanted: nw.Series) -> bool:
+    """Whether a column that stands beside answers is the plan's, as far as its type can say.
+
+    A file of text keeps fewer digits than the plan, and other words for dates, gaps and truth.
+    """
+    if all(series.dtype.is_numeric() or series.dtype == nw.Boolean for series in (values, wanted)):
+        return bool(np.isclose(numbers_in(values), numbers_in(wanted), equal_nan=True).all())
+    named = (nw.String, nw.Categorical, nw.Enum, nw.Boolean, nw.Object)
+    if wanted.dtype not in named and values.dtype != wanted.dtype:
+        return True
+    return [_word(cell) for cell in values.to_list()] == [_word(cell) for cell in wanted.to_list()]
+
+
+def _word(cell: object) -> str:
+    """A cell as any file has it: nothing where it is missing, and whole numbers without a point."""
+    if is_missing(cell):
+        return ""
+    if isinstance(cell, float) and cell.is_integer():
+        return str(int(cell))
+    word = str(cell)
+    return word.lower() if word in ("True", "False") else word

@@ -39,8 +39,10 @@ def column_squares(kind: ColumnKind, unit: float, mine: Floats, theirs: Floats) 
     levels_apart = apart(kind)
     if levels_apart is not None:
         return np.asarray(levels_apart * (named(mine) != named(theirs)))
-    squares = (mine - theirs) / unit
-    squares *= squares
+    with np.errstate(over="ignore"):
+        # A number that is out of all proportion is infinitely far away.
+        squares = (mine - theirs) / unit
+        squares *= squares
     gone, absent = np.isnan(mine), np.isnan(theirs)
     if gone.any() or absent.any():
         squares = np.where(gone | absent, np.where(gone & absent, 0.0, APART), squares)
