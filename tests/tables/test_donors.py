@@ -73,3 +73,25 @@ def test_no_category_stands_still_where_numbers_are_dense():
     assert abs(drawn.mean() - 0.5) < 0.05
     own = frame["f"][:200].to_numpy()
     assert abs((drawn[own].mean()) - drawn[~own].mean()) < 0.1
+
+
+@pytest.mark.parametrize("far", [1e7, 1e300])
+def test_a_number_far_from_all_rows_leaves_the_other_columns_to_say_which_are_near(far):
+    """Also whether it goes missing: without it the row is like any other."""
+    reference = dense(200, 3)
+    near, strange = dense(20, 4), dense(20, 4)
+    near["y"], strange["y"] = 0.5, far
+    usual, table = table_of(near, reference), table_of(strange, reference)
+    rows = np.arange(20)
+    gap = next(place for place, site in enumerate(table.law.sites) if site.movement == "gap")
+    np.testing.assert_array_equal(table.donors(rows)[:, gap], usual.donors(rows)[:, gap])
+    flag = next(n for n, site in enumerate(table.law.sites) if site.columns == (2,))
+    # All rows with a number are as far; so those without one are nearer, and else the rest says.
+    codes = table.law.donors.reference
+    squares = table.law.squares(table.values[:, None, :], codes[None])
+    elsewhere = squares.sum(axis=-1) - squares[..., 2]
+    for row in rows:
+        chosen = table.donors(rows)[row, flag]
+        others = np.setdiff1d(np.arange(len(codes)), chosen)
+        assert elsewhere[row, chosen].max() <= elsewhere[row, others].min() + 1e-5
+        assert len(np.unique(elsewhere[row, chosen])) > 1

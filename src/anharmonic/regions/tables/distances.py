@@ -15,6 +15,8 @@ __all__ = ["APART", "apart", "column_squares", "features_of", "named", "squared_
 APART = 2.0
 """Squared distance of two levels, and of a missing cell from any other: what two numbers differ
 by on average, in units of their spread."""
+FARTHEST = 2.0**20
+"""Numbers that are a thousand spreads apart or more are equally far apart."""
 MOST_LEVELS = 64
 """Levels of a category that are features; all rarer ones are none of them."""
 
@@ -40,9 +42,10 @@ def column_squares(kind: ColumnKind, unit: float, mine: Floats, theirs: Floats) 
     if levels_apart is not None:
         return np.asarray(levels_apart * (named(mine) != named(theirs)))
     with np.errstate(over="ignore"):
-        # A number that is out of all proportion is infinitely far away.
         squares = (mine - theirs) / unit
         squares *= squares
+    # What is left of a sum without a column must not drown in a number out of all proportion.
+    squares = np.minimum(squares, FARTHEST)
     gone, absent = np.isnan(mine), np.isnan(theirs)
     if gone.any() or absent.any():
         squares = np.where(gone | absent, np.where(gone & absent, 0.0, APART), squares)
