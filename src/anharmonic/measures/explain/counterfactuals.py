@@ -35,6 +35,8 @@ __all__ = ["Change", "Counterfactual", "in_words", "nearest_counterfactual", "va
 
 GROUPS = 64
 """Features are put back in at most so many groups at a time; few of them, one by one."""
+WHOLE = 1e9
+"""Whole numbers below it are shown with all their digits."""
 PARTS, ROUNDS = 16, 4
 """The segment is cut into parts, the first part that ends in another class into parts again."""
 
@@ -71,8 +73,15 @@ def _around_difference(before: str, after: str, most: int = 60) -> tuple[str, st
 
 
 def in_words(value: float | str) -> str:
-    """A value as people read it."""
-    return value if isinstance(value, str) else f"{value:.4g}"
+    """A value as people read it: whole numbers to the last digit.
+
+    >>> [in_words(value) for value in (15024.0, 0.123456, -0.0, 1e300)]
+    ['15024', '0.1235', '0', '1e+300']
+    """
+    if isinstance(value, str):
+        return value
+    whole = float(value).is_integer() and abs(value) < WHOLE
+    return str(int(value)) if whole else f"{value:.4g}"
 
 
 @dataclass(frozen=True)
