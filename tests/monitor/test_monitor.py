@@ -203,6 +203,33 @@ def test_a_fraction_of_the_traffic_is_the_same_in_any_batch(reference):
     assert whole.queries == whole.fit_queries + whole.scored * whole.queries_per_row
 
 
+def test_copies_and_alarms_are_the_same_in_any_batch():
+    """Rows that the reference has too are tied with it; what an alarm says again goes by rows."""
+    random = np.random.default_rng(3)
+    known = random.normal(size=(40, 8))
+    weights = np.random.default_rng(7).normal(size=(8, 6)) / 2
+
+    def chance(rows):
+        # Added one by one: the model's own answers are the same in any batch.
+        bends = np.tanh(sum(rows[:, [place]] * weights[place] for place in range(8)))
+        up = 1 / (1 + np.exp(-sum(bends.T)))
+        return np.stack([1 - up, up], axis=1)
+
+    reference = known[random.integers(40, size=1000)]
+    shifted = known[random.integers(40, size=250)] + 0.3
+    points = np.concatenate([known[random.integers(40, size=150)], shifted, reference[:100]])
+    seen = []
+    for size in (len(points), 64, 7, 1):
+        monitor = ah.Monitor(chance, reference, output="probability")
+        for start in range(0, len(points), size):
+            monitor.update(points[start : start + size])
+        seen.append((monitor.state(), [str(alarm) for alarm in monitor.alarms]))
+    assert len(seen[0][1]) > 2
+    assert all(each == seen[0] for each in seen[1:])
+    one = [monitor.measure(row)["inputs"] for row in reference[:20]]
+    assert np.array_equal(np.concatenate(one), monitor.reference["inputs"][:20])
+
+
 def test_budgets_are_kept():
     now = [0.0]
     budget = Allowance("1000 queries per second", clock=lambda: now[0])

@@ -197,7 +197,7 @@ class EvidenceTracker:
         every = np.ones(count, dtype=bool)
         # Rows that inputs are read from are remembered without scores too.
         self._memory.add(points, rows, columns, labels, scored if codes is None else every)
-        alarms: list[Alarm] = []
+        crossed: list[tuple[str, str | None, Channel, Crossing]] = []
         trace: dict[Key, Floats] = {}
         for (watched, segment), channel in self.channels.items():
             mine = scored if segment is None else scored & (labels == segment)
@@ -207,13 +207,16 @@ class EvidenceTracker:
                 mine, values = every, self.fitted_inputs.inputs.of_codes(codes)
             before = channel.log_evidence
             crossings, logs = channel.feed(values[mine], rows[mine])
-            for crossing in crossings:
-                alarms += self._raise_alarm(watched, segment, channel, crossing)
+            crossed += [(watched, segment, channel, crossing) for crossing in crossings]
             if segment is None:
                 for direction, line in zip(channel.directions, logs, strict=True):
                     # `line` has one entry per row fed; other rows repeat the last.
                     whole = np.concatenate(([before[direction]], line)) - self._shift
                     trace[Key(watched, None, direction)] = whole[np.cumsum(mine)]
+        # In the rows' order, as they would be raised by batches of one row: one may say what
+        # another has said already.
+        crossed.sort(key=lambda one: one[3].at)
+        alarms = [alarm for one in crossed for alarm in self._raise_alarm(*one)]
         self._count(scored, reasons)
         if self.judge is not None and answers is not None:
             names = None if ids is None else [str(id) for id in ids]

@@ -119,7 +119,7 @@ class Inputs:
         """The same from coded rows."""
         place = {name: number for number, name in enumerate(self.names)}
         standard = self._standard(codes)
-        whole = standard @ self.axes
+        whole = _turned(standard, self.axes)
         values = np.empty((len(codes), len(self.streams)))
         for number, (column, aspect, level) in enumerate(self.streams):
             if aspect == "distance":
@@ -133,7 +133,7 @@ class Inputs:
 
     def distances(self, points: Array) -> Floats:
         """How far rows are from the usual ones, (rows,): 1 on average, all columns together."""
-        whole = self._standard(self.codes(points)) @ self.axes
+        whole = _turned(self._standard(self.codes(points)), self.axes)
         return np.asarray(np.sqrt(np.mean(whole**2, axis=1)))
 
     def _aspect(self, cells: Floats, place: int, aspect: str, level: float) -> Floats:
@@ -308,6 +308,17 @@ def _axes(standard: Floats) -> Floats:
     values, vectors = np.linalg.eigh(mixed)
     order = np.argsort(-values)
     return np.asarray(vectors[:, order] / np.sqrt(values[order]))
+
+
+def _turned(standard: Floats, axes: Floats) -> Floats:
+    """Rows (rows, columns) along the axes (columns, directions): the same bits in any batch.
+
+    A product of matrices adds up one row otherwise than many, and a row that the reference has too
+    would then lie beside it and not be tied with it. Here each number is a sum of its own, over
+    neighbours in memory.
+    """
+    rows, directions = np.ascontiguousarray(standard), np.ascontiguousarray(axes.T)
+    return np.asarray(np.einsum("rc,dc->rd", rows, directions, order="C", optimize=False))
 
 
 def _lengths(series: nw.Series) -> Floats:

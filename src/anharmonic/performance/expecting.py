@@ -113,10 +113,10 @@ def _fit_errors(errors: Floats, inputs: Floats, seed: int) -> Member:
     The more rows, the more leaves: few of them draw single rows to the mean, which is right for
     a row and wrong for a shift of many.
     """
-    mean = float(errors.mean()) or 1.0
+    mean = float(errors.mean())
     leaves = int(np.clip(len(errors) / 1000, 8, 31))
     # Poisson's loss has no fit where all errors are 0.
-    trees = fit_trees(inputs, np.maximum(errors / mean, 1e-9), "poisson", seed, leaves)
+    trees = fit_trees(inputs, np.maximum(errors / (mean or 1.0), 1e-9), "poisson", seed, leaves)
     return Member((), (trees,), (mean, 1.0))
 
 
