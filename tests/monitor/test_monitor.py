@@ -203,6 +203,31 @@ def test_a_fraction_of_the_traffic_is_the_same_in_any_batch(reference):
     assert whole.queries == whole.fit_queries + whole.scored * whole.queries_per_row
 
 
+def test_an_alarm_names_the_classes_that_changed():
+    """By the model's own names; of two classes one says it all."""
+
+    def chances(rows):
+        odds = np.exp(np.stack([0 * rows[:, 0], 3 * rows[:, 0], rows[:, 1] - 9], axis=1))
+        return odds / odds.sum(axis=1, keepdims=True)
+
+    def words(classes):
+        two = classes is not None and len(classes) == 2
+        model = ah.models.as_model(
+            (lambda rows: chances(rows)[:, :2]) if two else chances,
+            output="probability",
+            classes=classes,
+        )
+        monitor = ah.Monitor(model, calm(0, 600, 0.0), watch="prediction")
+        monitor.update(calm(1, 200, 1.5))
+        return monitor.alarms[0].carriers
+
+    (said,) = words(["no", "yes"])
+    assert said.startswith(("class no in about", "class yes in about"))
+    assert "instead of" in said
+    assert "class paid in" in "; ".join(words(["late", "paid", "lost"]))
+    assert "class 1 in" in "; ".join(words(None))
+
+
 def test_copies_and_alarms_are_the_same_in_any_batch():
     """Rows that the reference has too are tied with it; what an alarm says again goes by rows."""
     random = np.random.default_rng(3)

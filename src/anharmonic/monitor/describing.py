@@ -111,19 +111,24 @@ def describe_score(carriers: Sequence[Carrier]) -> tuple[str, ...]:
 
 
 def describe_classes(
-    levels: Sequence[float], usual: Floats, carriers: Sequence[Carrier]
+    levels: Sequence[float], usual: Floats, carriers: Sequence[Carrier], names: Sequence[object]
 ) -> tuple[str, ...]:
-    """Classes whose share changed, from their usual shares (classes + 1,)."""
+    """Classes whose share changed, from their usual shares (classes + 1,).
+
+    `names` are what the model calls its classes, by number; empty where it does not.
+    """
+    # Beside one class the others say the same again.
+    told = [carrier for carrier in carriers if carrier.stream < len(levels) or len(levels) > 1]
     words = []
-    for carrier in carriers[:NAMED]:
+    for carrier in (told or carriers)[:NAMED]:
+        share = float(usual[carrier.stream])
         if carrier.stream == len(levels):
-            words.append("other classes")
+            what = "other classes"
         else:
-            share = float(usual[carrier.stream])
-            now = _share_after(share, carrier.shift)
-            words.append(
-                f"class {levels[carrier.stream]:g} in {now} of rows instead of {share:.0%}"
-            )
+            number = int(levels[carrier.stream])
+            what = f"class {names[number] if number < len(names) else number}"
+        now = _share_after(share, carrier.shift)
+        words.append(f"{what} in {now} of rows instead of {_percent(share)}")
     return tuple(words)
 
 

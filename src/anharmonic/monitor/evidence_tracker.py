@@ -77,6 +77,8 @@ class EvidenceTracker:
         self.fitted_inputs, self.reference = inputs, dict(reference or {})
         self.judge: PerformanceWatch | None = None
         """Of a labelled reference: how accurate the model is."""
+        self.class_names: tuple[object, ...] = ()
+        """What the model calls its classes, by number, where it names them."""
         self._memory = RecentPoints(memory)
         self.seen = self.scored = 0
         self.skipped: Counter[str] = Counter()
@@ -261,7 +263,8 @@ class EvidenceTracker:
         single, usual = getattr(channel, "single", None), self.reference.get(alarm.watched)
         if isinstance(single, LevelScore) and usual is not None:
             shares = single.streams(usual).mean(axis=1)
-            return describe_classes(single.levels, shares, crossing.carriers)
+            names = self.class_names
+            return describe_classes(single.levels, shares, crossing.carriers, names)
         return () if alarm.direction == "spread" else describe_score(crossing.carriers)
 
     def recent_codes(self, recent: RecentRows) -> Floats | None:

@@ -279,6 +279,7 @@ class Monitor(EvidenceTracker):
         """All that does not change as the stream goes by, and an empty stream."""
         super().__init__(channels, rate, memory, suspicion, inputs, reference)
         self.judge = judge
+        self.class_names = tuple(scorer.model.classes or ())
         self.scorer, self.watch = scorer, watch
         self.segment, self.score, self.seed = segment, score, seed
         self.usual_shares, self.fit_queries = usual_shares, fit_queries
