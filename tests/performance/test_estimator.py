@@ -235,3 +235,26 @@ def test_a_model_without_an_error_is_said_to_be_unknown_until_labels_come() -> N
     assert said["rmse"].low < np.sqrt((few**2).mean()) < said["rmse"].high
     tracker.add_labels(ids[50:], (outputs[400:] + errors)[250:])
     assert tracker.performance()["mae"].value == pytest.approx(np.abs(errors[200:]).mean())
+
+
+@pytest.mark.parametrize("sharpness", [0.5, 2.0])
+def test_accuracy_among_many_classes_is_neither_praised_nor_blamed(sharpness: float) -> None:
+    """The decided class was chosen for being largest: its own curve alone says too much of it."""
+    random = np.random.default_rng(0)
+    weights = random.normal(size=(4, 10))
+
+    def drawn(count: int) -> tuple[Any, Any]:
+        scores = random.normal(size=(count, 4)) @ weights
+        chances = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+        labels = (chances.cumsum(axis=1) > random.uniform(size=(count, 1))).argmax(axis=1)
+        said = np.exp(sharpness * (scores + random.normal(size=scores.shape)))
+        return said / said.sum(axis=1, keepdims=True), labels
+
+    gaps = []
+    for _ in range(6):
+        estimator = fit_performance(*drawn(1000))
+        outputs, labels = drawn(4000)
+        truth = float((outputs.argmax(axis=1) == labels).mean())
+        gaps.append(estimator.estimate(outputs)["accuracy"].value - truth)
+    assert abs(np.mean(gaps)) < 0.015
+    assert np.allclose(estimator.expected(outputs).sum(axis=1), 1)
