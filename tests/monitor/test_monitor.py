@@ -203,6 +203,48 @@ def test_a_fraction_of_the_traffic_is_the_same_in_any_batch(reference):
     assert whole.queries == whole.fit_queries + whole.scored * whole.queries_per_row
 
 
+def test_what_does_not_fit_is_refused_before_anything_changes(reference):
+    monitor = ah.Monitor(bent, reference, watch=["prediction"], segment=-1)
+    before = monitor.state()
+    for rows, words in ((reference[:0], "at least one row"), (reference[:5, :1], "same columns")):
+        with pytest.raises(PointsError, match=words):
+            monitor.update(rows)
+    for name in ("ids", "times"):
+        with pytest.raises(PointsError, match=f"5 rows and 2 {name}"):
+            monitor.update(reference[:5], **{name: ["a", "b"]})
+    with pytest.raises(PointsError, match="at least one row"):
+        ah.monitor.replay(monitor, reference[:0])
+    with pytest.raises(PointsError, match="10 rows and 3 labels"):
+        ah.monitor.replay(monitor, reference[:10], labels=[1, 2, 3])
+    assert monitor.state() == before
+    for memory in (-1, 1.5):
+        with pytest.raises(SettingsError, match="memory"):
+            ah.Monitor(bent, reference, watch=["prediction"], memory=memory)
+    for segment in ("shop", 7):
+        with pytest.raises(SettingsError, match="is no column"):
+            ah.Monitor(bent, reference, watch=["prediction"], segment=segment)
+
+
+def test_columns_that_go_missing_or_begin_to_vary_are_said_as_they_are():
+    random = np.random.default_rng(2)
+    reference = random.normal(size=(600, 3))
+    reference[:, 1] = 5
+    points = random.normal(size=(120, 3))
+    points[:, 1] = 5
+    gone = points.copy()
+    gone[:, 2] = np.nan
+    monitor = ah.Monitor(lambda x: np.nan_to_num(x).sum(axis=1), reference, watch=["inputs"])
+    (alarm,) = monitor.update(gone).alarms
+    assert alarm.carriers == ("2 is missing or infinite",)
+    assert monitor.columns()[0].change.startswith("2 is missing or infinite, in 100% of rows")
+    monitor.reset()
+    points[:, 1] += random.normal(size=120)
+    (alarm,) = monitor.update(points).alarms
+    assert any("1 has values that are new, rare or missing" in words for words in alarm.carriers)
+    # In units of what varies; what never did has none, and does not drown the others.
+    assert monitor.measure(points)["inputs"].max() < 8
+
+
 def test_an_alarm_names_the_classes_that_changed():
     """By the model's own names; of two classes one says it all."""
 

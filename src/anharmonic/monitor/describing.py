@@ -135,7 +135,7 @@ def describe_classes(
 def _describe_shift(inputs: Inputs, stream: InputStream, shift: float, usual: float) -> str:
     """One stream, from the shift that its evidence speaks for."""
     if stream.aspect == "unseen":
-        return f"{stream.column} has values that are new or rare"
+        return f"{stream.column} {_unseen(inputs, stream)}"
     if stream.aspect == "missing":
         now = _share_after(usual, shift)
         return f"{stream.column} is missing in {now} of rows instead of {_percent(usual)}"
@@ -186,7 +186,8 @@ def _describe(inputs: Inputs, stream: InputStream, usual: float, now: float) -> 
 def _describe_unclear(inputs: Inputs, stream: InputStream, usual: float, now: float) -> str:
     """The strongest stream of a column that has not clearly changed."""
     if stream.aspect in ("level", "missing", "unseen"):
-        what = {"missing": "missing", "unseen": "new or rare"}.get(stream.aspect)
+        unseen = _unseen(inputs, stream).removeprefix("is ").removeprefix("has values that are ")
+        what = {"missing": "missing", "unseen": unseen}.get(stream.aspect)
         what = what or _level(inputs, stream)
         shares = f"{_percent(now)} of rows, usually {_percent(usual)}"
         return f"no clear change ({what} in {shares})" if now or usual else ""
@@ -196,11 +197,20 @@ def _describe_unclear(inputs: Inputs, stream: InputStream, usual: float, now: fl
 
 def _describe_share(inputs: Inputs, stream: InputStream, usual: float, now: float) -> str:
     if stream.aspect == "unseen":
-        what = f"{stream.column} has values that are new or rare"
+        what = f"{stream.column} {_unseen(inputs, stream)}"
         return f"{what}, in {_percent(now)} of rows instead of {_percent(usual)}" if now else ""
     missing = stream.aspect == "missing"
     what = "is missing" if missing else f"= {_level(inputs, stream)}"
     return f"{stream.column} {what} in {_percent(now)} of rows instead of {_percent(usual)}"
+
+
+def _unseen(inputs: Inputs, stream: InputStream) -> str:
+    """What cells are that the reference lacks: of numbers only those that are none."""
+    place = _place(inputs, stream.column)
+    gaps = bool(inputs.gaps[place])
+    if not len(inputs.levels[place]):
+        return "is infinite" if gaps else "is missing or infinite"
+    return "has values that are new or rare" if gaps else "has values that are new, rare or missing"
 
 
 def _level(inputs: Inputs, stream: InputStream) -> str:

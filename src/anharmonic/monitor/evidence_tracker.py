@@ -195,6 +195,9 @@ class EvidenceTracker:
             labels = segment_names(given)
         if labels is not None and labels.shape != (count,):
             raise PointsError(f"{count} rows and segments of shape {labels.shape}: one each")
+        for name, given_facts in (("ids", ids), ("times", times)):
+            if given_facts is not None and len(given_facts) != count:
+                raise PointsError(f"{count} rows and {len(given_facts)} {name}: one each")
         codes = self._codes_of(points, count)
         every = np.ones(count, dtype=bool)
         # Rows that inputs are read from are remembered without scores too.

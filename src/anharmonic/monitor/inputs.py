@@ -303,7 +303,10 @@ def _axes(standard: Floats) -> Floats:
         kept = min(COMPONENTS, int(np.sum(lengths > 1e-9 * max(lengths[0], 1e-300))))
         return np.asarray((axes[:kept] / (lengths[:kept, None] / np.sqrt(len(standard)))).T)
     covariance = np.atleast_2d(np.cov(standard, rowvar=False))
-    diagonal = np.diag(np.maximum(np.diag(covariance), 1e-6))
+    # A column that never varied counts in its own units: it has no spread to be divided by.
+    still = np.flatnonzero(np.diag(covariance) <= 1e-6)
+    covariance[still, still] = 1.0
+    diagonal = np.diag(np.diag(covariance))
     mixed = (1 - SHRINKAGE) * covariance + SHRINKAGE * diagonal
     values, vectors = np.linalg.eigh(mixed)
     order = np.argsort(-values)

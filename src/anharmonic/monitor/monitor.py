@@ -39,6 +39,7 @@ from anharmonic.monitor.performance_watch import (
 from anharmonic.monitor.recent_points import RecentRows
 from anharmonic.monitor.rows import (
     Segmenting,
+    check_rows,
     count_of,
     rows_of,
     segments_of,
@@ -169,6 +170,8 @@ class Monitor(EvidenceTracker):
     ) -> None:
         if (reference is None) == (quiet is None):
             raise SettingsError("give the points of a quiet time once, as quiet= or as reference")
+        if not isinstance(memory, int | np.integer) or memory < 0:
+            raise SettingsError(f"memory {memory!r}: give a number of rows, 0 or more")
         reference = quiet if reference is None else reference
         rate = points_per_alarm(false_alarms)
         watched = (
@@ -351,6 +354,7 @@ class Monitor(EvidenceTracker):
             Why not, "" where it was.
         """
         rows = rows_of(points, self.scorer.shape)
+        check_rows(rows, self.scorer.shape)
         numbers = self.seen + np.arange(count_of(rows))
         not_finite = self.scorer.unusable(rows)
         allowed = self._allowance.allowed(numbers, max(1, self.queries_per_row))

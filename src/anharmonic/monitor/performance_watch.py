@@ -231,7 +231,7 @@ def fit_performance_watch(
     given = plain_labels(labels)
     if len(given) != len(answers):
         raise PointsError(
-            f"{len(answers)} reference rows and {len(given)} labels: give one per row"
+            f"{len(answers)} reference rows and labels of shape ({len(given)},): one each"
         )
     if model.kind == "label":
         raise SettingsError("performance needs probabilities: pass output='probability'")

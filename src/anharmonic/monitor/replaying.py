@@ -11,6 +11,7 @@ import numpy as np
 from anharmonic._core import tables
 from anharmonic._core.frames import is_missing
 from anharmonic._core.protocols import Array, Floats
+from anharmonic.errors import PointsError
 from anharmonic.monitor.alarms import Alarm, Key, Observation
 from anharmonic.monitor.culprits import Culprits
 from anharmonic.monitor.monitor import Monitor
@@ -210,6 +211,11 @@ def replay(
     size up
     """
     count = count_of(points)
+    if not count:
+        raise PointsError("there are no points: give at least one row")
+    for name, facts in (("times", times), ("labels", labels)):
+        if facts is not None and len(facts) != count:
+            raise PointsError(f"{count} rows and {len(facts)} {name}: give one per row")
     names = segments_of(points, monitor.segment) if segments is None else np.asarray(segments)
     late = None if labels is None else LateLabels(labels, delay, monitor.seen)
     queries_before = monitor.queries

@@ -18,7 +18,15 @@ from anharmonic._core.protocols import Array, Floats, Integers
 from anharmonic.errors import PointsError, SettingsError
 
 __all__ = [
-    *("Segmenting", "count_of", "rows_of", "segment_names", "segments_of", "spread_over"),
+    *(
+        "Segmenting",
+        "check_rows",
+        "count_of",
+        "rows_of",
+        "segment_names",
+        "segments_of",
+        "spread_over",
+    ),
     *("taken", "unusable"),
 ]
 
@@ -104,10 +112,35 @@ def segments_of(points: Array, rule: Segmenting) -> NDArray[np.str_] | None:
                 )
             labels = _whole_as_integers(table[str(rule)].to_numpy())
         else:
-            labels = to_numpy64(points)[:, int(rule)]
+            labels = _array_column(to_numpy64(points), rule)
     if labels.shape != (count_of(points),):
         raise SettingsError("segment= must give one label for each point")
     return segment_names(labels)
+
+
+def _array_column(values: Floats, rule: str | int) -> Floats:
+    flat = values.reshape(len(values), -1)
+    try:
+        place = int(rule)
+    except ValueError:
+        place = flat.shape[1]
+    if not -flat.shape[1] <= place < flat.shape[1]:
+        raise SettingsError(
+            f"segment {rule!r} is no column: the points are an array with columns 0 to "
+            f"{flat.shape[1] - 1}"
+        )
+    return np.asarray(flat[:, place])
+
+
+def check_rows(points: Array, shape: tuple[int, ...]) -> None:
+    """Refuse no rows at all, and arrays whose rows are not of this shape."""
+    if not count_of(points):
+        raise PointsError("there are no points: give at least one row")
+    if as_table(points) is None and tuple(points.shape[1:]) != tuple(shape):
+        raise PointsError(
+            f"rows have the shape {tuple(points.shape[1:])} and the reference's {tuple(shape)}: "
+            "give the same columns"
+        )
 
 
 def _whole_as_integers(cells: NDArray[Any]) -> NDArray[Any]:
