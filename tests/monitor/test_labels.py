@@ -333,3 +333,76 @@ def test_dates_do_not_make_all_traffic_unknown(tmp_path: Path) -> None:
         known[kinds is None] = repr(watch.performance())
         assert repr(again.performance()) == known[kinds is None]
     assert "outside the reference: day" in known[False]
+
+
+def test_labels_that_do_not_fit_are_refused_whole() -> None:
+    """An error says what to do, and nothing has changed: windows can still be read."""
+    points, _ = drawn(200, 3)
+    watch = watching(window=50)
+    watch.update(points)
+    before = watch.state()
+    refused: list[tuple[Any, Any, str]] = [
+        ([1, 2], [1], "2 ids and 1 labels"),
+        ([1], [[1]], "several"),
+        ([1, 2], np.array([[0], [1]]), "shape"),
+        ([1, 2], [1, None], "missing in rows 1"),
+        ([1, 2], [float("nan"), 1], "missing in rows 0"),
+        ([1, 2], [1, "maybe"], "none of the classes"),
+    ]
+    for ids, labels, words in refused:
+        with pytest.raises(PointsError, match=words):
+            watch.add_labels(ids, labels)
+    with pytest.raises(PointsError, match="give one per row"):
+        watch.add_labels([1, 2], [0, 1], np.array([0.5, 0.5, 0.5]))
+    with pytest.raises(PointsError, match="share"):
+        watch.add_labels([1, 2], [0, 1], 0.5, share=1.5)
+    assert watch.state() == before
+    assert watch.add_labels([1, 2, 2], [1, 0, 0]).unknown == ("2",)
+    assert watch.performance().rows == 50
+
+
+def test_numbers_that_are_none_or_too_large_are_refused() -> None:
+    points, _ = drawn(400, 4)
+    watch = ah.Monitor(
+        lambda rows: rows.sum(axis=1),
+        points,
+        labels=[*(points[:300].sum(axis=1) + RANDOM.normal(size=300)), *[None] * 100],
+        watch=["prediction"],
+        window=50,
+    )
+    watch.update(points)
+    for label, words in (("many", "is no number"), (1e300, "beyond 1e"), (np.inf, "not finite")):
+        with pytest.raises(PointsError, match=words):
+            watch.add_labels([380], [label])
+    assert watch.add_labels([380, 381], ["1.5", 1]).used == 2
+    said = watch.performance()
+    assert np.isfinite([said["mae"], said["rmse"]]).all()
+    assert said["mae"].value > 0
+    with pytest.raises(PointsError, match="no row of the reference has a label"):
+        ah.Monitor(lambda rows: rows.sum(axis=1), points, labels=[None] * 400, watch=["prediction"])
+
+
+def test_labels_are_read_alike_from_any_source(tmp_path: Path) -> None:
+    """As numbers, text, truth values or with gaps: the same estimator, which can be stored."""
+    points, labels = drawn(600, 5)
+    named = ah.models.as_model(chances, output="probability", classes=[0, 1])
+    gaps = [None if row % 9 == 0 else label for row, label in enumerate(labels.tolist())]
+    forms: list[Any] = [
+        gaps,
+        [None if label is None else str(label) for label in gaps],
+        [float("nan") if label is None else bool(label) for label in gaps],
+        pd.Series(gaps, dtype="Int64"),
+        pd.Series(gaps, dtype="float64"),
+    ]
+    said = set()
+    for number, form in enumerate(forms):
+        watch = ah.Monitor(named, points, labels=form, watch=["confidence"], window=50)
+        watch.update(points[:200])
+        assert watch.add_labels([1, 2, 3], ["1", 0, True]).used == 3
+        watch.save(tmp_path / f"{number}.monitor")
+        again = ah.Monitor.load(tmp_path / f"{number}.monitor", named)
+        assert repr(again.performance()) == repr(watch.performance())
+        said.add(repr(watch.performance()))
+        late = replay(watch, points, labels=form, delay=10)
+        assert late.labels_used == sum(label is not None for label in gaps[:590])
+    assert len(said) == 1

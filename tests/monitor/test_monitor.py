@@ -203,6 +203,101 @@ def test_a_fraction_of_the_traffic_is_the_same_in_any_batch(reference):
     assert whole.queries == whole.fit_queries + whole.scored * whole.queries_per_row
 
 
+def test_what_does_not_fit_is_refused_before_anything_changes(reference):
+    monitor = ah.Monitor(bent, reference, watch=["prediction"], segment=-1)
+    before = monitor.state()
+    unlike = ((reference[:0], "at least one row"), (reference[:5, :1], "rows like the reference"))
+    for rows, words in unlike:
+        with pytest.raises(PointsError, match=words):
+            monitor.update(rows)
+    for name in ("ids", "times"):
+        with pytest.raises(PointsError, match=f"5 rows and 2 {name}"):
+            monitor.update(reference[:5], **{name: ["a", "b"]})
+    with pytest.raises(PointsError, match="at least one row"):
+        ah.monitor.replay(monitor, reference[:0])
+    with pytest.raises(PointsError, match="10 rows and 3 labels"):
+        ah.monitor.replay(monitor, reference[:10], labels=[1, 2, 3])
+    assert monitor.state() == before
+    for memory in (-1, 1.5):
+        with pytest.raises(SettingsError, match="memory"):
+            ah.Monitor(bent, reference, watch=["prediction"], memory=memory)
+    for segment in ("shop", 7):
+        with pytest.raises(SettingsError, match="is no column"):
+            ah.Monitor(bent, reference, watch=["prediction"], segment=segment)
+
+
+def test_columns_that_go_missing_or_begin_to_vary_are_said_as_they_are():
+    random = np.random.default_rng(2)
+    reference = random.normal(size=(600, 3))
+    reference[:, 1] = 5
+    points = random.normal(size=(120, 3))
+    points[:, 1] = 5
+    gone = points.copy()
+    gone[:, 2] = np.nan
+    monitor = ah.Monitor(lambda x: np.nan_to_num(x).sum(axis=1), reference, watch=["inputs"])
+    (alarm,) = monitor.update(gone).alarms
+    assert alarm.carriers == ("2 is missing or infinite",)
+    assert monitor.columns()[0].change.startswith("2 is missing or infinite, in 100% of rows")
+    monitor.reset()
+    points[:, 1] += random.normal(size=120)
+    (alarm,) = monitor.update(points).alarms
+    assert any("1 has values that are new, rare or missing" in words for words in alarm.carriers)
+    # In units of what varies; what never did has none, and does not drown the others.
+    assert monitor.measure(points)["inputs"].max() < 8
+
+
+def test_an_alarm_names_the_classes_that_changed():
+    """By the model's own names; of two classes one says it all."""
+
+    def chances(rows):
+        odds = np.exp(np.stack([0 * rows[:, 0], 3 * rows[:, 0], rows[:, 1] - 9], axis=1))
+        return odds / odds.sum(axis=1, keepdims=True)
+
+    def words(classes):
+        two = classes is not None and len(classes) == 2
+        model = ah.models.as_model(
+            (lambda rows: chances(rows)[:, :2]) if two else chances,
+            output="probability",
+            classes=classes,
+        )
+        monitor = ah.Monitor(model, calm(0, 600, 0.0), watch="prediction")
+        monitor.update(calm(1, 200, 1.5))
+        return monitor.alarms[0].carriers
+
+    (said,) = words(["no", "yes"])
+    assert said.startswith(("class no in about", "class yes in about"))
+    assert "instead of" in said
+    assert "class paid in" in "; ".join(words(["late", "paid", "lost"]))
+    assert "class 1 in" in "; ".join(words(None))
+
+
+def test_copies_and_alarms_are_the_same_in_any_batch():
+    """Rows that the reference has too are tied with it; what an alarm says again goes by rows."""
+    random = np.random.default_rng(3)
+    known = random.normal(size=(40, 8))
+    weights = np.random.default_rng(7).normal(size=(8, 6)) / 2
+
+    def chance(rows):
+        # Added one by one: the model's own answers are the same in any batch.
+        bends = np.tanh(sum(rows[:, [place]] * weights[place] for place in range(8)))
+        up = 1 / (1 + np.exp(-sum(bends.T)))
+        return np.stack([1 - up, up], axis=1)
+
+    reference = known[random.integers(40, size=1000)]
+    shifted = known[random.integers(40, size=250)] + 0.3
+    points = np.concatenate([known[random.integers(40, size=150)], shifted, reference[:100]])
+    seen = []
+    for size in (len(points), 64, 7, 1):
+        monitor = ah.Monitor(chance, reference, output="probability")
+        for start in range(0, len(points), size):
+            monitor.update(points[start : start + size])
+        seen.append((monitor.state(), [str(alarm) for alarm in monitor.alarms]))
+    assert len(seen[0][1]) > 2
+    assert all(each == seen[0] for each in seen[1:])
+    one = [monitor.measure(row)["inputs"] for row in reference[:20]]
+    assert np.array_equal(np.concatenate(one), monitor.reference["inputs"][:20])
+
+
 def test_budgets_are_kept():
     now = [0.0]
     budget = Allowance("1000 queries per second", clock=lambda: now[0])

@@ -9,6 +9,7 @@ import pytest
 
 from anharmonic.errors import PointsError, SettingsError
 from anharmonic.performance import (
+    PerformanceTracker,
     choose_rows,
     compare_groups,
     estimate_labelled,
@@ -211,3 +212,49 @@ def test_groups_differ_where_they_do_and_small_ones_are_refused(classifier: Any)
         probabilities=1 / 3,
     )  # fmt: skip
     assert with_labels.differences[0].clear
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_model_without_an_error_is_said_to_be_unknown_until_labels_come() -> None:
+    """Of numbers that were all right nothing says how large an error would be, in any unit."""
+    random = np.random.default_rng(0)
+    rows = random.normal(size=(700, 2))
+    outputs = 1000 * rows.sum(axis=1)
+    estimator = fit_performance(outputs[:400], outputs[:400], rows[:400], kind="numbers")
+    found = estimator.estimate(outputs[400:], rows[400:])
+    assert (found["mae"].value, found["rmse"].value, found.known) == (0, 0, False)
+    assert "no error at the reference" in found.reason
+    tracker = PerformanceTracker(estimator, window=100)
+    tracker.update(outputs[400:], rows[400:], ids=[str(row) for row in range(300)])
+    errors = random.normal(size=300)
+    ids = [str(row) for row in range(200, 300)]
+    tracker.add_labels(ids[:50], (outputs[400:] + errors)[200:250])
+    said = tracker.performance()
+    few = np.abs(errors[200:250])
+    assert said["mae"].low < few.mean() < said["mae"].high < 3 * few.mean()
+    assert said["rmse"].low < np.sqrt((few**2).mean()) < said["rmse"].high
+    tracker.add_labels(ids[50:], (outputs[400:] + errors)[250:])
+    assert tracker.performance()["mae"].value == pytest.approx(np.abs(errors[200:]).mean())
+
+
+@pytest.mark.parametrize("sharpness", [0.5, 2.0])
+def test_accuracy_among_many_classes_is_neither_praised_nor_blamed(sharpness: float) -> None:
+    """The decided class was chosen for being largest: its own curve alone says too much of it."""
+    random = np.random.default_rng(0)
+    weights = random.normal(size=(4, 10))
+
+    def drawn(count: int) -> tuple[Any, Any]:
+        scores = random.normal(size=(count, 4)) @ weights
+        chances = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+        labels = (chances.cumsum(axis=1) > random.uniform(size=(count, 1))).argmax(axis=1)
+        said = np.exp(sharpness * (scores + random.normal(size=scores.shape)))
+        return said / said.sum(axis=1, keepdims=True), labels
+
+    gaps = []
+    for _ in range(6):
+        estimator = fit_performance(*drawn(1000))
+        outputs, labels = drawn(4000)
+        truth = float((outputs.argmax(axis=1) == labels).mean())
+        gaps.append(estimator.estimate(outputs)["accuracy"].value - truth)
+    assert abs(np.mean(gaps)) < 0.015
+    assert np.allclose(estimator.expected(outputs).sum(axis=1), 1)

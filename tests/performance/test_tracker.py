@@ -15,6 +15,7 @@ from anharmonic.performance import (
     fit_performance,
 )
 from anharmonic.performance.bias import _smoothed, smooth_bias
+from anharmonic.performance.metrics import metric_value
 from anharmonic.performance.windows import label_noise
 from tests.performance.test_estimator import calibrated
 
@@ -186,3 +187,24 @@ def test_false_alarms_keep_their_rate() -> None:
     fall = FallDetector(0.2, rate=5000).add(worse)[1]
     assert fall is not None
     assert 200 <= fall.since <= fall.at < 400
+
+
+@pytest.mark.parametrize(("turned", "offset"), [(1.0, 0.0), (1.0, -3.0), (0.5, -3.0)])
+def test_an_auc_that_labels_move_far_keeps_an_honest_interval(turned: float, offset: float) -> None:
+    """It is moved along a line, past 0 even: that is no reason to be sure of 0."""
+    random = np.random.default_rng(5)
+
+    def rows(count: int, share: float) -> tuple[Any, Any]:
+        up = 1 / (1 + np.exp(-2 * random.normal(size=count) - offset))
+        labels = (random.uniform(size=count) < up) * 1
+        labels = np.where(random.uniform(size=count) < share, 1 - labels, labels)
+        return np.stack([1 - up, up], axis=1), labels
+
+    tracker = PerformanceTracker(fit_performance(*rows(1500, 0.0)), window=200)
+    outputs, labels = rows(1000, turned)
+    tracker.update(outputs, ids=[str(row) for row in range(1000)])
+    tracker.add_labels([str(row) for row in range(0, 1000, 10)], labels[::10])
+    for number, said in enumerate(tracker.curve()):
+        part = slice(200 * number, 200 * number + 200)
+        truth = metric_value("auc", outputs[part], np.eye(2)[labels[part]])
+        assert said["auc"].low <= truth <= said["auc"].high

@@ -138,6 +138,8 @@ def test_two_services_lose_no_label(address: str) -> None:
         b'{"labels": [1, 2], "ids": ["a"]}',
         b'{"labels": [1], "ids": "a"}',
         b'{"labels": [1], "times": [1]}',
+        b'{"labels": [1], "ids": null}',
+        b'{"labels": [1], "ids": null, "times": [1]}',
         b'{"labels": [1], "ids": ["a"], "more": 1}',
         b"\xff\xfe",
         b"[" * 10_000,
@@ -155,6 +157,15 @@ def test_bodies_that_are_no_labels_are_refused(plain: Running, body: bytes) -> N
 def plain(tmp_path_factory: pytest.TempPathFactory) -> Any:
     with running(str(tmp_path_factory.mktemp("labels") / "m.db")) as here:
         yield here
+
+
+def test_lists_that_are_null_are_left_out(plain: Running) -> None:
+    labels = [{"id": "nobody yet", "label": 1}]
+    answer = plain.http.post("/v1/labels", json={"labels": labels, "ids": None, "times": None})
+    assert answer.status_code == 200
+    assert answer.json()["unknown"] == 1
+    both = {"labels": [1], "ids": ["nobody yet"], "times": None}
+    assert plain.http.post("/v1/labels", json=both).json()["duplicates"] == 1
 
 
 def test_labels_have_the_protection_of_points(tmp_path: Path, plain: Running) -> None:

@@ -111,26 +111,31 @@ def describe_score(carriers: Sequence[Carrier]) -> tuple[str, ...]:
 
 
 def describe_classes(
-    levels: Sequence[float], usual: Floats, carriers: Sequence[Carrier]
+    levels: Sequence[float], usual: Floats, carriers: Sequence[Carrier], names: Sequence[object]
 ) -> tuple[str, ...]:
-    """Classes whose share changed, from their usual shares (classes + 1,)."""
+    """Classes whose share changed, from their usual shares (classes + 1,).
+
+    `names` are what the model calls its classes, by number; empty where it does not.
+    """
+    # Beside one class the others say the same again.
+    told = [carrier for carrier in carriers if carrier.stream < len(levels) or len(levels) > 1]
     words = []
-    for carrier in carriers[:NAMED]:
+    for carrier in (told or carriers)[:NAMED]:
+        share = float(usual[carrier.stream])
         if carrier.stream == len(levels):
-            words.append("other classes")
+            what = "other classes"
         else:
-            share = float(usual[carrier.stream])
-            now = _share_after(share, carrier.shift)
-            words.append(
-                f"class {levels[carrier.stream]:g} in {now} of rows instead of {share:.0%}"
-            )
+            number = int(levels[carrier.stream])
+            what = f"class {names[number] if number < len(names) else number}"
+        now = _share_after(share, carrier.shift)
+        words.append(f"{what} in {now} of rows instead of {_percent(share)}")
     return tuple(words)
 
 
 def _describe_shift(inputs: Inputs, stream: InputStream, shift: float, usual: float) -> str:
     """One stream, from the shift that its evidence speaks for."""
     if stream.aspect == "unseen":
-        return f"{stream.column} has values that are new or rare"
+        return f"{stream.column} {_unseen(inputs, stream)}"
     if stream.aspect == "missing":
         now = _share_after(usual, shift)
         return f"{stream.column} is missing in {now} of rows instead of {_percent(usual)}"
@@ -181,7 +186,8 @@ def _describe(inputs: Inputs, stream: InputStream, usual: float, now: float) -> 
 def _describe_unclear(inputs: Inputs, stream: InputStream, usual: float, now: float) -> str:
     """The strongest stream of a column that has not clearly changed."""
     if stream.aspect in ("level", "missing", "unseen"):
-        what = {"missing": "missing", "unseen": "new or rare"}.get(stream.aspect)
+        unseen = _unseen(inputs, stream).removeprefix("is ").removeprefix("has values that are ")
+        what = {"missing": "missing", "unseen": unseen}.get(stream.aspect)
         what = what or _level(inputs, stream)
         shares = f"{_percent(now)} of rows, usually {_percent(usual)}"
         return f"no clear change ({what} in {shares})" if now or usual else ""
@@ -191,11 +197,20 @@ def _describe_unclear(inputs: Inputs, stream: InputStream, usual: float, now: fl
 
 def _describe_share(inputs: Inputs, stream: InputStream, usual: float, now: float) -> str:
     if stream.aspect == "unseen":
-        what = f"{stream.column} has values that are new or rare"
+        what = f"{stream.column} {_unseen(inputs, stream)}"
         return f"{what}, in {_percent(now)} of rows instead of {_percent(usual)}" if now else ""
     missing = stream.aspect == "missing"
     what = "is missing" if missing else f"= {_level(inputs, stream)}"
     return f"{stream.column} {what} in {_percent(now)} of rows instead of {_percent(usual)}"
+
+
+def _unseen(inputs: Inputs, stream: InputStream) -> str:
+    """What cells are that the reference lacks: of numbers only those that are none."""
+    place = _place(inputs, stream.column)
+    gaps = bool(inputs.gaps[place])
+    if not len(inputs.levels[place]):
+        return "is infinite" if gaps else "is missing or infinite"
+    return "has values that are new or rare" if gaps else "has values that are new, rare or missing"
 
 
 def _level(inputs: Inputs, stream: InputStream) -> str:

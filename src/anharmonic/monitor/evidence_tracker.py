@@ -77,6 +77,8 @@ class EvidenceTracker:
         self.fitted_inputs, self.reference = inputs, dict(reference or {})
         self.judge: PerformanceWatch | None = None
         """Of a labelled reference: how accurate the model is."""
+        self.class_names: tuple[object, ...] = ()
+        """What the model calls its classes, by number, where it names them."""
         self._memory = RecentPoints(memory)
         self.seen = self.scored = 0
         self.skipped: Counter[str] = Counter()
@@ -193,11 +195,14 @@ class EvidenceTracker:
             labels = segment_names(given)
         if labels is not None and labels.shape != (count,):
             raise PointsError(f"{count} rows and segments of shape {labels.shape}: one each")
+        for name, given_facts in (("ids", ids), ("times", times)):
+            if given_facts is not None and len(given_facts) != count:
+                raise PointsError(f"{count} rows and {len(given_facts)} {name}: one each")
         codes = self._codes_of(points, count)
         every = np.ones(count, dtype=bool)
         # Rows that inputs are read from are remembered without scores too.
         self._memory.add(points, rows, columns, labels, scored if codes is None else every)
-        alarms: list[Alarm] = []
+        crossed: list[tuple[str, str | None, Channel, Crossing]] = []
         trace: dict[Key, Floats] = {}
         for (watched, segment), channel in self.channels.items():
             mine = scored if segment is None else scored & (labels == segment)
@@ -207,13 +212,16 @@ class EvidenceTracker:
                 mine, values = every, self.fitted_inputs.inputs.of_codes(codes)
             before = channel.log_evidence
             crossings, logs = channel.feed(values[mine], rows[mine])
-            for crossing in crossings:
-                alarms += self._raise_alarm(watched, segment, channel, crossing)
+            crossed += [(watched, segment, channel, crossing) for crossing in crossings]
             if segment is None:
                 for direction, line in zip(channel.directions, logs, strict=True):
                     # `line` has one entry per row fed; other rows repeat the last.
                     whole = np.concatenate(([before[direction]], line)) - self._shift
                     trace[Key(watched, None, direction)] = whole[np.cumsum(mine)]
+        # In the rows' order, as they would be raised by batches of one row: one may say what
+        # another has said already.
+        crossed.sort(key=lambda one: one[3].at)
+        alarms = [alarm for one in crossed for alarm in self._raise_alarm(*one)]
         self._count(scored, reasons)
         if self.judge is not None and answers is not None:
             names = None if ids is None else [str(id) for id in ids]
@@ -258,7 +266,8 @@ class EvidenceTracker:
         single, usual = getattr(channel, "single", None), self.reference.get(alarm.watched)
         if isinstance(single, LevelScore) and usual is not None:
             shares = single.streams(usual).mean(axis=1)
-            return describe_classes(single.levels, shares, crossing.carriers)
+            names = self.class_names
+            return describe_classes(single.levels, shares, crossing.carriers, names)
         return () if alarm.direction == "spread" else describe_score(crossing.carriers)
 
     def recent_codes(self, recent: RecentRows) -> Floats | None:

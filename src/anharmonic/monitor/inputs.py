@@ -124,7 +124,7 @@ class Inputs:
         """The same from coded rows."""
         place = {name: number for number, name in enumerate(self.names)}
         standard = self._standard(codes)
-        whole = standard @ self.axes
+        whole = _turned(standard, self.axes)
         values = np.empty((len(codes), len(self.streams)))
         for number, (column, aspect, level) in enumerate(self.streams):
             if aspect == "distance":
@@ -138,7 +138,7 @@ class Inputs:
 
     def distances(self, points: Array) -> Floats:
         """How far rows are from the usual ones, (rows,): 1 on average, all columns together."""
-        whole = self._standard(self.codes(points)) @ self.axes
+        whole = _turned(self._standard(self.codes(points)), self.axes)
         return np.asarray(np.sqrt(np.mean(whole**2, axis=1)))
 
     def _aspect(self, cells: Floats, place: int, aspect: str, level: float) -> Floats:
@@ -311,11 +311,25 @@ def _axes(standard: Floats) -> Floats:
         kept = min(COMPONENTS, int(np.sum(lengths > 1e-9 * max(lengths[0], 1e-300))))
         return np.asarray((axes[:kept] / (lengths[:kept, None] / np.sqrt(len(standard)))).T)
     covariance = np.atleast_2d(np.cov(standard, rowvar=False))
-    diagonal = np.diag(np.maximum(np.diag(covariance), 1e-6))
+    # A column that never varied counts in its own units: it has no spread to be divided by.
+    still = np.flatnonzero(np.diag(covariance) <= 1e-6)
+    covariance[still, still] = 1.0
+    diagonal = np.diag(np.diag(covariance))
     mixed = (1 - SHRINKAGE) * covariance + SHRINKAGE * diagonal
     values, vectors = np.linalg.eigh(mixed)
     order = np.argsort(-values)
     return np.asarray(vectors[:, order] / np.sqrt(values[order]))
+
+
+def _turned(standard: Floats, axes: Floats) -> Floats:
+    """Rows (rows, columns) along the axes (columns, directions): the same bits in any batch.
+
+    A product of matrices adds up one row otherwise than many, and a row that the reference has too
+    would then lie beside it and not be tied with it. Here each number is a sum of its own, over
+    neighbours in memory.
+    """
+    rows, directions = np.ascontiguousarray(standard), np.ascontiguousarray(axes.T)
+    return np.asarray(np.einsum("rc,dc->rd", rows, directions, order="C", optimize=False))
 
 
 def _lengths(series: nw.Series) -> Floats:

@@ -18,7 +18,7 @@ from anharmonic._core import tables
 from anharmonic._core.estimate import Estimate
 from anharmonic._core.protocols import Array, Floats
 from anharmonic._core.reductions import Reduction
-from anharmonic.errors import SettingsError
+from anharmonic.errors import PointsError, SettingsError
 from anharmonic.measures.over_data.asking import BALL
 from anharmonic.monitor import storing
 from anharmonic.monitor.alarms import Alarm, Observation, points_per_alarm
@@ -170,6 +170,8 @@ class Monitor(EvidenceTracker):
     ) -> None:
         if (reference is None) == (quiet is None):
             raise SettingsError("give the points of a quiet time once, as quiet= or as reference")
+        if not isinstance(memory, int | np.integer) or memory < 0:
+            raise SettingsError(f"memory {memory!r}: give a number of rows, 0 or more")
         reference = as_rows(quiet if reference is None else reference)
         rate = points_per_alarm(false_alarms)
         watched = (
@@ -280,6 +282,7 @@ class Monitor(EvidenceTracker):
         """All that does not change as the stream goes by, and an empty stream."""
         super().__init__(channels, rate, memory, suspicion, inputs, reference)
         self.judge = judge
+        self.class_names = tuple(scorer.model.classes or ())
         self.scorer, self.watch = scorer, watch
         self.segment, self.score, self.seed = segment, score, seed
         self.usual_shares, self.fit_queries = usual_shares, fit_queries
@@ -351,6 +354,8 @@ class Monitor(EvidenceTracker):
             Why not, "" where it was.
         """
         rows = rows_of(points, self.scorer.shape)
+        if not count_of(rows):
+            raise PointsError("there are no points: give at least one row")
         numbers = self.seen + np.arange(count_of(rows))
         not_finite = self.scorer.unusable(rows)
         allowed = self._allowance.allowed(numbers, max(1, self.queries_per_row))

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from anharmonic._core.frames import is_missing
 from anharmonic._core.margins import by_class, decides, probabilities_of
 from anharmonic._core.protocols import Array, Floats, Integers, Model
 from anharmonic.errors import PointsError, SettingsError
@@ -24,6 +25,7 @@ from anharmonic.performance import (
     fit_performance,
 )
 from anharmonic.performance.comparing import FEWEST
+from anharmonic.performance.fitting import number_labels, plain_labels
 from anharmonic.performance.labelled import FEWEST_LABELS
 
 __all__ = ["PERFORMANCE", "Labelled", "PerformanceWatch", "fit_performance_watch", "fit_tracker"]
@@ -124,12 +126,12 @@ class PerformanceWatch:
         share: float | None = None,
     ) -> LabelReport:
         """Hand labels to the tracker, and keep those of rows in memory."""
-        names, given = [str(id) for id in ids], np.asarray(labels)
+        names, given = [str(id) for id in ids], plain_labels(labels)
         waiting = self.tracker.pending.rows
         rows = [waiting[name].row if name in waiting else -1 for name in names]
         report = self.tracker.add_labels(names, given, probabilities, share=share)
         chances = np.broadcast_to(np.asarray(probabilities, dtype=object), len(names)).tolist()
-        for row, label, chance in zip(rows, given.tolist(), chances, strict=True):
+        for row, label, chance in zip(rows, given, chances, strict=True):
             self._recent.note(row, KnownLabel(label, None if chance is None else float(chance)))
         return report
 
@@ -226,33 +228,48 @@ def fit_performance_watch(
 
     Rows without a label are left out; `advancing` columns are times, past which all traffic lies.
     """
-    marks = np.asarray(labels)
-    if marks.shape != (len(answers),):
+    given = plain_labels(labels)
+    if len(given) != len(answers):
         raise PointsError(
-            f"{len(answers)} reference rows and labels of shape {marks.shape}: one each"
+            f"{len(answers)} reference rows and labels of shape ({len(given)},): one each"
         )
     if model.kind == "label":
         raise SettingsError("performance needs probabilities: pass output='probability'")
-    known = np.array([mark is not None and mark == mark for mark in marks.tolist()])
-    outputs, marks, codes = outputs_of(answers[known], model), marks[known], codes[known]
+    known = np.array([not is_missing(label) for label in given])
+    if not known.any():
+        raise PointsError("no row of the reference has a label: give labels, or leave labels= out")
+    outputs, codes = outputs_of(answers[known], model), codes[known]
+    marks = _marks([label for label in given if not is_missing(label)], outputs, model)
     made = (tuple(advancing), window, memory, seed)
     tracker = fit_tracker(model, inputs, outputs, marks, codes, *made)
     return PerformanceWatch(tracker, inputs, model, (outputs, marks, codes), made[0], memory)
 
 
-def class_numbers(labels: NDArray[Any]) -> NDArray[np.int64]:
+def _marks(given: list[object], outputs: Floats, model: Model) -> NDArray[Any]:
+    """Labels as they are kept: numbers, or the model's own classes where it names them."""
+    if outputs.ndim == 1:
+        return number_labels(given, "numbers", None, 0)
+    if not model.classes:
+        return _class_numbers(given)
+    numbers = number_labels(given, "classes", model.classes, 0)
+    return np.asarray(np.array(model.classes)[numbers])
+
+
+def _class_numbers(labels: Sequence[object]) -> NDArray[np.int64]:
     """Labels of a model whose classes have no names, as the numbers of its outputs' columns."""
-    try:
-        numbers = labels.astype(np.float64)
-    except (TypeError, ValueError):
-        numbers = np.full(len(labels), np.nan)
-    wrong = numbers != np.round(numbers)
-    if wrong.any():
-        raise PointsError(
-            f"label {labels[wrong].tolist()[0]!r} is no class number, and the model does not "
-            "name its classes: give ah.models.as_model(model, classes=[…]), or labels 0, 1, …"
-        )
-    return numbers.astype(np.int64)
+    numbers = []
+    for label in labels:
+        try:
+            number = float(label)  # type: ignore[arg-type]
+        except (TypeError, ValueError, OverflowError):
+            number = 0.5
+        if not number.is_integer():
+            raise PointsError(
+                f"label {label!r} is no class number, and the model does not "
+                "name its classes: give ah.models.as_model(model, classes=[…]), or labels 0, 1, …"
+            )
+        numbers.append(int(number))
+    return np.array(numbers, dtype=np.int64)
 
 
 def fit_tracker(
@@ -281,7 +298,7 @@ def fit_tracker(
     classes = outputs.ndim > 1
     estimator = fit_performance(
         outputs,
-        labels if not classes or model.classes else class_numbers(labels),
+        labels,
         codes,
         kind="classes" if classes else "numbers",
         classes=model.classes if classes else None,

@@ -9,7 +9,9 @@ from typing import Any, TypeVar, Unpack
 import numpy as np
 
 from anharmonic._core import tables
+from anharmonic._core.frames import is_missing
 from anharmonic._core.protocols import Array, Floats
+from anharmonic.errors import PointsError
 from anharmonic.monitor.alarms import Alarm, Key, Observation
 from anharmonic.monitor.culprits import Culprits
 from anharmonic.monitor.monitor import Monitor
@@ -17,6 +19,7 @@ from anharmonic.monitor.monitor_settings import MonitorSettings
 from anharmonic.monitor.rows import as_rows, count_of, segments_of, taken
 from anharmonic.monitor.windows import WindowArguments, Windows, windows_of
 from anharmonic.performance import Curve
+from anharmonic.performance.fitting import plain_labels
 
 __all__ = ["Replay", "replay"]
 
@@ -209,8 +212,13 @@ def replay(
     """
     points = as_rows(points)
     count = count_of(points)
+    if not count:
+        raise PointsError("there are no points: give at least one row")
+    for name, facts in (("times", times), ("labels", labels)):
+        if facts is not None and len(facts) != count:
+            raise PointsError(f"{count} rows and {len(facts)} {name}: give one per row")
     names = segments_of(points, monitor.segment) if segments is None else np.asarray(segments)
-    late = None if labels is None else LateLabels(np.asarray(labels), delay, monitor.seen)
+    late = None if labels is None else LateLabels(labels, delay, monitor.seen)
     queries_before = monitor.queries
     observations: list[Observation] = []
     alarms: list[Alarm] = []
@@ -271,21 +279,19 @@ class LateLabels:
     """A stream's labels, given to a monitor so many rows after their own."""
 
     def __init__(self, labels: Array, delay: int, first: int) -> None:
-        self.labels, self.delay, self.first, self.given = labels, delay, first, 0
+        self.labels, self.delay, self.first, self.given = plain_labels(labels), delay, first, 0
         self.used = self.unused = 0
 
     def give(self, monitor: Monitor) -> tuple[Alarm, ...]:
         """Hand over those that are due; the alarms that they raise."""
         due = min(len(self.labels), monitor.seen - self.first - self.delay)
-        rows = [
-            row
-            for row in range(self.given, due)
-            if (label := self.labels[row]) is not None and label == label
-        ]
+        rows = [row for row in range(self.given, due) if not is_missing(self.labels[row])]
         self.given = max(self.given, due)
         if not rows:
             return ()
-        found = monitor.add_labels([self.first + row for row in rows], self.labels[rows])
+        found = monitor.add_labels(
+            [self.first + row for row in rows], [self.labels[row] for row in rows]
+        )
         self.used += found.used
         self.unused += len(found.unknown)
         return found.alarms

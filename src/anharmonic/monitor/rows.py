@@ -6,6 +6,7 @@ matrix, or texts.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -136,17 +137,28 @@ def segments_of(points: Array, rule: Segmenting) -> NDArray[np.str_] | None:
                 )
             labels = _whole_as_integers(table[str(rule)].to_numpy())
         else:
-            labels = _column(points, int(rule))
+            labels = _column(points, rule)
     if labels.shape != (count_of(points),):
         raise SettingsError("segment= must give one label for each point")
     return segment_names(labels)
 
 
-def _column(points: Array, place: int) -> NDArray[Any]:
+def _column(points: Array, rule: str | int) -> NDArray[Any]:
     """A column of rows that have no names."""
-    if sparse.issparse(points):
-        return np.asarray(points[:, [place]].toarray()).ravel()
-    return np.asarray(points[:, place] if is_objects(points) else to_numpy64(points)[:, place])
+    rows = points if points.ndim > 1 else points[:, None]
+    width = math.prod(rows.shape[1:])
+    try:
+        place = int(rule)
+    except ValueError:
+        place = width
+    if not -width <= place < width:
+        raise SettingsError(
+            f"segment {rule!r} is no column: the points are an array with columns 0 to {width - 1}"
+        )
+    if sparse.issparse(rows):
+        return np.asarray(rows[:, [place]].toarray()).ravel()
+    cells = rows if is_objects(rows) else to_numpy64(rows)
+    return np.asarray(cells.reshape(len(cells), -1)[:, place])
 
 
 def _whole_as_integers(cells: NDArray[Any]) -> NDArray[Any]:

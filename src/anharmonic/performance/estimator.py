@@ -171,6 +171,11 @@ class Estimator:
         """Whether the estimate has grounds, and words for why not."""
         if len(outputs) < FEWEST_ROWS:
             return False, f"{len(outputs)} rows are too few: give at least {FEWEST_ROWS}"
+        if self.kind == "numbers" and not self.reference.observed.any():
+            return False, (
+                "the model makes no error at the reference, so that nothing says how large one "
+                "is: give held-out rows with their own labels, or label some of these"
+            )
         shown = shown_columns(outputs, features)
         outside = self.reach.outside(shown)
         share = float(outside.any(axis=1).mean())

@@ -35,7 +35,8 @@ class Member(NamedTuple):
     Parameters
     ----------
     calibrations, trees
-        Of two classes the second's alone; no trees where there are no features.
+        Of two classes the second's alone, of more each class's and that of the decided one; no
+        trees where there are no features.
     scale
         Of numbers the mean error, and κ.
     """
@@ -69,12 +70,24 @@ def design(outputs: Floats, features: Floats | None) -> Floats:
 
 
 def calibrated(outputs: Floats, calibrations: tuple[Calibration, ...]) -> Floats:
-    """Calibrated probabilities (rows, classes) that add up to 1."""
+    """Calibrated probabilities (rows, classes) that add up to 1.
+
+    Of several classes there may be one calibration more, of the decided one.
+    """
     if outputs.shape[1] == 2:
         second = calibrations[0](outputs[:, 1])
         return _shares(np.stack([1 - second, second], axis=1))
-    columns = [calibration(outputs[:, k]) for k, calibration in enumerate(calibrations)]
-    return _shares(np.stack(columns, axis=1))
+    columns = [calibrations[k](outputs[:, k]) for k in range(outputs.shape[1])]
+    credits = _shares(np.stack(columns, axis=1))
+    if len(calibrations) == outputs.shape[1]:
+        return credits
+    # Each class by itself says too much of the decided one, which was chosen for being largest.
+    decided = outputs.argmax(axis=1)[:, None]
+    usual = np.take_along_axis(credits, decided, axis=1)
+    right = np.clip(calibrations[-1](usual[:, 0])[:, None], LEAST_CREDIT, 1 - LEAST_CREDIT)
+    credits = credits * (1 - right) / np.maximum(1 - usual, LEAST_CREDIT)
+    np.put_along_axis(credits, decided, right, axis=1)
+    return _shares(credits)
 
 
 def fit_member(
@@ -93,7 +106,15 @@ def fit_member(
     columns = [1] if credits.shape[1] == 2 else list(range(credits.shape[1]))
 
     def fit(rows: Any) -> tuple[Calibration, ...]:
-        return tuple(fit_calibration(outputs[rows, k], credits[rows, k]) for k in columns)
+        fitted = tuple(fit_calibration(outputs[rows, k], credits[rows, k]) for k in columns)
+        if len(columns) == 1:
+            return fitted
+        decided = outputs[rows].argmax(axis=1)[:, None]
+        usual, right = (
+            np.take_along_axis(part, decided, axis=1)[:, 0]
+            for part in (calibrated(outputs[rows], fitted), credits[rows])
+        )
+        return (*fitted, fit_calibration(usual, right))
 
     whole = fit(slice(None))
     if not trees:
@@ -113,10 +134,10 @@ def _fit_errors(errors: Floats, inputs: Floats, seed: int) -> Member:
     The more rows, the more leaves: few of them draw single rows to the mean, which is right for
     a row and wrong for a shift of many.
     """
-    mean = float(errors.mean()) or 1.0
+    mean = float(errors.mean())
     leaves = int(np.clip(len(errors) / 1000, 8, 31))
     # Poisson's loss has no fit where all errors are 0.
-    trees = fit_trees(inputs, np.maximum(errors / mean, 1e-9), "poisson", seed, leaves)
+    trees = fit_trees(inputs, np.maximum(errors / (mean or 1.0), 1e-9), "poisson", seed, leaves)
     return Member((), (trees,), (mean, 1.0))
 
 

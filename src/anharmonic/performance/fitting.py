@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from anharmonic._core.arrays import to_numpy
+from anharmonic._core.frames import is_missing
 from anharmonic._core.protocols import Floats
-from anharmonic.errors import PointsError, SettingsError
+from anharmonic.errors import PointsError, SettingsError, listed
 from anharmonic.performance.alike import fit_likeness
 from anharmonic.performance.estimator import Estimator, Reference, rank_codes, shown_columns
 from anharmonic.performance.expecting import design, fit_folds, interleaved_folds
@@ -22,6 +24,8 @@ __all__ = ["fit_performance"]
 FOLDS = 5
 MOST_ROWS = 30_000
 FEWEST = 200
+LARGEST = 1e50
+"""Of labels that are numbers: the squares of squared errors must be numbers too."""
 
 
 def fit_performance(
@@ -158,26 +162,65 @@ def _numbered(
     return number_labels(labels, kind, classes, outputs.shape[-1])
 
 
+def plain_labels(labels: object) -> list[object]:
+    """Labels one by one, each of its own type: an array of a mixed list would make texts of all.
+
+    >>> plain_labels([1, "yes", np.float64(2.5)]), plain_labels(np.array([True, False]))
+    ([1, 'yes', 2.5], [True, False])
+    """
+    if isinstance(labels, list | tuple):
+        cells = [cell.item() if isinstance(cell, np.generic) else cell for cell in labels]
+        nested = next((cell for cell in cells if np.ndim(cell)), None)
+        if nested is not None:
+            raise PointsError(f"label {nested!r} is several: give one per row")
+        return cells
+    given = np.asarray(to_numpy(labels))
+    if given.ndim != 1:
+        raise PointsError(f"labels have the shape {given.shape}: give one per row, as a list")
+    return list(given.tolist())
+
+
 def number_labels(
-    labels: NDArray[Any], kind: Task, classes: Sequence[object] | None, width: int
+    labels: object, kind: Task, classes: Sequence[object] | None, width: int
 ) -> NDArray[Any]:
-    """Labels as the estimator counts them."""
+    """Labels as the estimator counts them: numbers of classes, by value or else by name, or
+    numbers.
+    """
+    given = plain_labels(labels)
+    missing = [row for row, label in enumerate(given) if is_missing(label)]
+    if missing:
+        raise PointsError(f"labels are missing in rows {listed(missing)}: leave these rows out")
     if kind == "numbers":
-        numbers = np.asarray(labels, dtype=np.float64)
-        if not np.isfinite(numbers).all():
-            raise PointsError("some labels are not finite: leave these rows out")
-        return numbers
-    number = {label: k for k, label in enumerate(classes if classes is not None else range(width))}
-    given = np.asarray(labels).tolist()
-    found = [number.get(label, -1) for label in given]
+        return _finite_labels(given)
+    names = list(classes if classes is not None else range(width))
+    by_value = {label: number for number, label in enumerate(names)}
+    # A file or a request may have written 1 as "1".
+    by_name = {str(label): number for number, label in enumerate(names)}
+    found = [by_value.get(label, by_name.get(str(label), -1)) for label in given]
     if -1 in found:
-        some = ", ".join(repr(label) for label in list(number)[:5])
-        more = ", …" if len(number) > 5 else ""
+        some = ", ".join(repr(label) for label in names[:5])
+        more = ", …" if len(names) > 5 else ""
         raise PointsError(
             f"label {given[found.index(-1)]!r} is none of the classes {some}{more}: give one of "
             "these, or classes= with all there are"
         )
     return np.array(found, dtype=np.int64)
+
+
+def _finite_labels(given: list[object]) -> Floats:
+    numbers = np.empty(len(given))
+    for row, label in enumerate(given):
+        try:
+            numbers[row] = float(label)  # type: ignore[arg-type]
+        except (TypeError, ValueError, OverflowError):
+            raise PointsError(
+                f"label {label!r} is no number, and the model answers numbers: give numbers"
+            ) from None
+    if not (np.abs(numbers) <= LARGEST).all():
+        raise PointsError(
+            f"some labels are not finite, or beyond {LARGEST:.0e}: leave these rows out"
+        )
+    return numbers
 
 
 def _ranks(
@@ -212,4 +255,6 @@ def _ranks(
 def _spreads(expected: Floats, credits: Floats, kind: Task) -> Floats:
     if kind == "classes":
         return np.ones(2)
-    return np.asarray(((credits - expected) ** 2).mean(axis=0) / (expected**2).mean(axis=0))
+    # Of a model that makes no error nothing spreads.
+    sizes = np.maximum((expected**2).mean(axis=0), 1e-300)
+    return np.asarray(((credits - expected) ** 2).mean(axis=0) / sizes)

@@ -24,6 +24,7 @@ from anharmonic._core.protocols import Floats
 
 __all__ = [
     "BEST_HIGH",
+    "LEAST_RMSE",
     "METRICS",
     "Task",
     "metric_slopes",
@@ -45,6 +46,8 @@ BEST_HIGH = {"accuracy", "auc"}
 """Metrics of which more is better."""
 LEAST_PROBABILITY = 1e-15
 """A probability of 0 is taken as this in log loss, as scikit-learn does for doubles."""
+LEAST_RMSE = 1e-100
+"""Below it the slope of RMSE in a squared error, which is 1 over twice of it, stays."""
 
 
 def observed_credits(outputs: Floats, labels: NDArray[Any], kind: Task) -> Floats:
@@ -101,7 +104,7 @@ def metric_slopes(
     elif name == "mae":
         slopes[:, 0] = 1 / count
     else:
-        slopes[:, 1] = 1 / (2 * count * max(metric_value("rmse", outputs, credits), 1e-300))
+        slopes[:, 1] = 1 / (2 * count * max(metric_value("rmse", outputs, credits), LEAST_RMSE))
     return slopes
 
 

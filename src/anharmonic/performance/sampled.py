@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from anharmonic._core.protocols import Floats
 from anharmonic.errors import PointsError
 from anharmonic.performance.estimator import Estimator
-from anharmonic.performance.fitting import number_labels
+from anharmonic.performance.fitting import number_labels, plain_labels
 from anharmonic.performance.metrics import observed_credits
 
 __all__ = ["Sampled", "sampled_rows"]
@@ -61,9 +61,9 @@ def sampled_rows(
 
     Where no chances are given all rows had the same one, which is the share of chosen rows.
     """
-    given = np.asarray(labels)
+    given = plain_labels(labels)
     if len(given) == len(chosen):
-        given = given[chosen]
+        given = [label for label, mine in zip(given, chosen.tolist(), strict=True) if mine]
     if len(given) != chosen.sum():
         raise PointsError(f"{len(given)} labels for {chosen.sum()} rows: give one per chosen row")
     if probabilities is None:

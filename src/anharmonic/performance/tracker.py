@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from anharmonic._core.protocols import Floats
+from anharmonic._core.protocols import Array, Floats
 from anharmonic._core.statistics import share_interval
 from anharmonic.errors import PointsError, SettingsError
 from anharmonic.performance.estimator import Estimator
@@ -176,7 +175,7 @@ class PerformanceTracker:
     def add_labels(
         self,
         ids: Sequence[str],
-        labels: NDArray[Any],
+        labels: Array,
         probabilities: Floats | float | None = None,
         *,
         share: float | None = None,
@@ -196,14 +195,16 @@ class PerformanceTracker:
             With chances given, the share of all rows that is labelled (count over rows): without
             it such labels sharpen the estimate, and no alarm counts them.
         """
-        given = 1.0 if probabilities is None else probabilities
-        chances = np.broadcast_to(np.asarray(given, dtype=np.float64), (len(ids),))
-        if not ((chances > 0) & (chances <= 1)).all():
-            raise PointsError("a chance lies not between 0 and 1: give those rows were chosen by")
         kind, classes = self.estimator.kind, self.estimator.classes or None
-        numbered = number_labels(labels, kind, classes, len(ids)).astype(np.float64).tolist()
+        # All of it is checked before anything changes.
+        numbered = number_labels(labels, kind, classes, 0).astype(np.float64).tolist()
+        if len(numbered) != len(ids):
+            raise PointsError(f"{len(ids)} ids and {len(numbered)} labels: give one per row")
+        chances = _chances(probabilities, len(ids))
+        if share is not None and not 0 < share <= 1:
+            raise PointsError(f"share {share!r} lies not between 0 and 1: give that of the rows")
         unknown, joined = [], []
-        for key, label, chance in zip(map(str, ids), numbered, chances.tolist(), strict=True):
+        for key, label, chance in zip(map(str, ids), numbered, chances, strict=True):
             row = self.pending.take(key)
             if row is None:
                 unknown.append(key)
@@ -294,6 +295,16 @@ class PerformanceTracker:
     def restore(self, state: bytes) -> None:
         """Go on from what `state` gave, to the bit."""
         unpack_tracker(self, state)
+
+
+def _chances(probabilities: Floats | float | None, count: int) -> list[float]:
+    """The chance that each label was asked for, (count,)."""
+    given = np.asarray(1.0 if probabilities is None else probabilities, dtype=np.float64)
+    if given.shape not in ((), (count,)):
+        raise PointsError(f"{count} ids and chances of shape {given.shape}: give one per row")
+    if not ((given > 0) & (given <= 1)).all():
+        raise PointsError("a chance lies not between 0 and 1: give those rows were chosen by")
+    return [float(chance) for chance in np.broadcast_to(given, (count,))]
 
 
 def _loss_limit(estimator: Estimator, tolerance: float) -> tuple[float, float, float]:

@@ -12,13 +12,19 @@ from scipy.special import ndtri
 from anharmonic._core.protocols import Floats
 from anharmonic.performance.bias import smooth_bias
 from anharmonic.performance.estimator import Estimator, within
-from anharmonic.performance.metrics import metric_slopes, metric_value
+from anharmonic.performance.metrics import LEAST_RMSE, metric_slopes, metric_value
 from anharmonic.performance.result import Performance
 
 __all__ = ["Held", "Window", "close_window", "label_noise", "shown_performance"]
 
 TYPICAL = 30.0
 """Labels that the expected variance counts as, beside those seen."""
+CURVATURE = 0.4
+"""The standard error of an AUC that labels have moved by 1, for it is moved along a line: so that
+intervals held on made data of which labels were turned, all or some of them.
+"""
+LEAST_VARIANCE = 1e-150
+"""Of a row's label, so that labels can say what it is where no error was expected."""
 
 
 class Held(NamedTuple):
@@ -121,7 +127,7 @@ def close_window(
         value = metric_value(name, outputs, credits)
         noise = estimator.label_variance(name, outputs, credits)
         # RMSE is followed as its square, which is a mean: d(e²) = 2·RMSE·dRMSE.
-        turn = 2 * value if name == "rmse" else 1.0
+        turn = 2 * max(value, LEAST_RMSE) if name == "rmse" else 1.0
         values.append(value**2 if name == "rmse" else value)
         own.append(turn**2 * noise)
         shift.append(turn**2 * max(0.0, variances[name] - noise))
@@ -142,7 +148,7 @@ def label_noise(windows: list[Window]) -> Floats:
     As expected of its rows, times how much more labels scattered in all windows: that of a
     window's own few labels goes with their mean, and would make the luckiest ones count most.
     """
-    own = np.array([window.own * window.rows for window in windows])
+    own = np.array([np.maximum(window.own * window.rows, LEAST_VARIANCE) for window in windows])
     counted = np.array([window.labelled if window.labelled > 1 else 0 for window in windows])
     typical = TYPICAL * own.mean(axis=0)
     scatter = np.sum([window.scatter for window in windows], axis=0)
@@ -171,8 +177,12 @@ def shown_performance(
         for number, window in enumerate(windows):
             share = window.share
             # Rows with labels are known; the others have the bias, and the noise of their labels.
-            value = window.values[place] + bias[number] + share * (means[number] - bias[number])
+            correction = bias[number] + share * (means[number] - bias[number])
+            value = window.values[place] + correction
             doubt = spread[number] * (1 - share) ** 2 + window.own[place] * (1 - share)
+            if name == "auc":
+                # A ratio, corrected along its slopes: what bends grows with the square.
+                doubt += (CURVATURE * correction**2) ** 2
             half = quantile * math.sqrt(doubt)
             if name == "rmse":
                 value = math.sqrt(max(value, 0.0))

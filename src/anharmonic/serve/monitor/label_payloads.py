@@ -48,8 +48,8 @@ LABELS_SCHEMA: dict[str, Any] = {
                 ]
             },
         },
-        "ids": {"type": "array", "items": ID, "maxItems": MOST_LABELS},
-        "times": {"type": "array", "items": TIME, "maxItems": MOST_LABELS},
+        "ids": {"type": ["array", "null"], "items": ID, "maxItems": MOST_LABELS},
+        "times": {"type": ["array", "null"], "items": TIME, "maxItems": MOST_LABELS},
     },
     "additionalProperties": False,
     "examples": [{"labels": [{"id": "order-17", "label": 1}]}],
@@ -71,8 +71,9 @@ def labels_of_json(body: bytes) -> list[Label]:
     if not 1 <= count <= MOST_LABELS:
         status = 413 if count else 422
         raise BadRequest(f"{count:,} labels: send 1 to {MOST_LABELS:,} at a time", status)
-    entries = _with_ids(payload) if "ids" in payload else payload["labels"]
-    if "ids" not in payload and "times" in payload:
+    listed = payload.get("ids") is not None
+    entries = _with_ids(payload) if listed else payload["labels"]
+    if not listed and payload.get("times") is not None:
         raise BadRequest("times go with ids: give both, or objects with id, label and time")
     labels: list[Label] = []
     for index, entry in enumerate(entries):
