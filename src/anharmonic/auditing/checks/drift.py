@@ -94,7 +94,7 @@ def _answers(context: Context) -> Iterator[Compared]:
     # Of two classes one says it all.
     places = range(known.shape[1]) if known.shape[1] > 2 else (1,)
     for place in places:
-        named = f"the model's probability of {quoted(context.classes[place])}"
+        named = f"the model's {context.reading.word} of {quoted(context.classes[place])}"
         yield _means(named, known[:, place], new[:, place], 1.0)
 
 
