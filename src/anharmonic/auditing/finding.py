@@ -13,6 +13,8 @@ __all__ = ["SEVERITIES", "CheckResult", "Finding", "Measured", "Severity", "at_l
 Severity = Literal["high", "medium", "low"]
 SEVERITIES: tuple[Severity, ...] = ("high", "medium", "low")
 """The worst first."""
+LISTED = 12
+"""Rows that are named with a finding."""
 
 
 def at_least(severity: Severity, limit: Severity) -> bool:
@@ -90,7 +92,12 @@ class Finding:
     queries
         What the check cost, in rows that the model was asked for.
     columns, rows
-        The columns it is about, and rows to look at first; `side` says of which data they are.
+        The columns it is about, and rows to look at first, counted from 0; `side` says of which
+        data they are.
+    row_names
+        What these rows are called, where the user's rows have names.
+    drawn
+        Whether rows are counted among those that were drawn of a source.
     picture
         Where one says something.
     facts
@@ -110,11 +117,31 @@ class Finding:
     columns: tuple[str, ...] = ()
     rows: tuple[int, ...] = ()
     side: Literal["reference", "new", ""] = ""
+    row_names: tuple[str, ...] = ()
+    drawn: bool = False
     picture: Picture | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        return f"{self.name} ({self.severity}): {self.what} {self.comparison} {self.next_step}"
+        said = f"{self.name} ({self.severity}): {self.what} {self.comparison} {self.next_step}"
+        return f"{said} {self.listed}" if self.rows else said
+
+    @property
+    def listed(self) -> str:
+        """The rows to look at first, in a sentence; empty where there are none.
+
+        >>> seen = Measured(0.5, 0.4, 0.6), 0.0
+        >>> Finding("c", "n", "low", "s", "w", "c", "x", *seen, rows=(3, 1200), side="new").listed
+        'Rows to look at first among the new ones, counted from 0: 3, 1,200.'
+        """
+        if not self.rows:
+            return ""
+        where = "in the reference" if self.side == "reference" else "among the new ones"
+        if self.row_names:
+            return f"Rows to look at first {where}: {', '.join(self.row_names[:LISTED])}."
+        among = " in the sample that was drawn" if self.drawn else ""
+        rows = ", ".join(f"{row:,}" for row in self.rows[:LISTED])
+        return f"Rows to look at first {where}, counted from 0{among}: {rows}."
 
     def plain(self) -> dict[str, Any]:
         """All of it as JSON can hold it."""

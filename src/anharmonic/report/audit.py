@@ -17,9 +17,6 @@ from anharmonic.report.rendering import filled
 
 __all__ = ["audit_page", "write_audit"]
 
-ROWS = 12
-"""Rows that are named with a finding."""
-
 
 class FindingCard(NamedTuple):
     """A finding as the page shows it."""
@@ -31,7 +28,6 @@ class FindingCard(NamedTuple):
     next_step: str
     picture: str
     rows: str
-    side: str
     chance: str
     price: str
 
@@ -114,7 +110,6 @@ def _about(audit: Audit) -> str:
 
 
 def _card(finding: Finding) -> FindingCard:
-    rows = ", ".join(f"{row:,}" for row in finding.rows[:ROWS])
     return FindingCard(
         finding.severity,
         finding.name,
@@ -122,8 +117,7 @@ def _card(finding: Finding) -> FindingCard:
         finding.comparison,
         finding.next_step,
         "" if finding.picture is None else draw(finding.picture),
-        rows,
-        "in the reference" if finding.side == "reference" else "among the new rows",
+        finding.listed,
         _chance(finding.chance),
         f"It took {finding.queries:,} queries." if finding.queries else "It took no further query.",
     )
