@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 from anharmonic.auditing.picture import Picture
 
-__all__ = ["SEVERITIES", "CheckResult", "Finding", "Measured", "Severity", "at_least"]
+__all__ = ["SEVERITIES", "CheckResult", "Finding", "Measured", "Severity", "at_least", "times"]
 
 Severity = Literal["high", "medium", "low"]
 SEVERITIES: tuple[Severity, ...] = ("high", "medium", "low")
@@ -47,7 +47,7 @@ class Measured(NamedTuple):
             value, low, high = (percent(part) for part in self[:3])
             return f"{value} ({low} to {high})"
         if self.unit == "times":
-            return f"{_times(self.value)} times ({_times(self.low)} to {_times(self.high)})"
+            return f"{times(self.value)} times ({times(self.low)} to {times(self.high)})"
         return f"{self.value:.2g} ({self.low:.2g} to {self.high:.2g})"
 
 
@@ -56,13 +56,24 @@ def percent(share: float) -> str:
 
     >>> percent(0.123), percent(0.0123), percent(0.0), percent(0.998), percent(1.0)
     ('12%', '1.2%', '0%', '99.8%', '100%')
+    >>> percent(0.0001), percent(0.99999)
+    ('under 0.1%', 'over 99.9%')
     """
+    if 0 < share < 0.0005:
+        return "under 0.1%"
+    if 0.9995 <= share < 1:
+        return "over 99.9%"
     near_an_end = 0 < share < 0.095 or 0.95 < share < 1
     return f"{share:.1%}" if near_an_end else f"{share:.0%}"
 
 
-def _times(ratio: float) -> str:
-    return f"{ratio:.1f}" if ratio < 99.95 else f"{ratio:.3g}"
+def times(ratio: float) -> str:
+    """Two digits are enough of a ratio: its interval is far wider than the third.
+
+    >>> times(3.04), times(53.02), times(1234.5)
+    ('3.0', '53', '1,234')
+    """
+    return f"{ratio:.1f}" if ratio < 9.95 else f"{ratio:,.0f}"
 
 
 @dataclass(frozen=True)

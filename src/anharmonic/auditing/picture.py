@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from anharmonic._core.protocols import Floats
+from anharmonic.auditing.wording import number_of
 
 __all__ = ["Bar", "Picture", "shares_of"]
 
@@ -81,7 +82,7 @@ def shares_of(
     return Picture(
         "histograms",
         title,
-        bins=tuple(f"{start:.3g}" for start in edges[:-1]),
+        bins=tuple(number_of(start, 3) for start in edges[:-1]),
         sides=tuple(
             (name, tuple(_shares(np.clip(values, edges[0], edges[-1]), edges)))
             for name, values in zip(names, (first, second), strict=True)

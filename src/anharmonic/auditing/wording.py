@@ -6,9 +6,22 @@ from collections.abc import Sequence
 
 from anharmonic._core.printable import visible
 
-__all__ = ["column_named", "count_of", "named", "quoted"]
+__all__ = ["chance_of", "column_named", "count_of", "named", "number_of", "quoted"]
 
 SHOWN = 3
+
+
+def chance_of(chance: float) -> str:
+    """A chance as people say it.
+
+    >>> [chance_of(value) for value in (0.0123, 0.004, 0.00026, 5e-06, 1e-9)]
+    ['0.01', '0.004', '1 in 4,000', '1 in 200,000', 'less than 1 in a million']
+    """
+    if chance >= 0.001:
+        return f"{chance:.1g}"
+    if chance < 1e-6:
+        return "less than 1 in a million"
+    return f"1 in {float(f'{1 / chance:.1g}'):,.0f}"
 
 
 def column_named(name: str) -> str:
@@ -18,6 +31,17 @@ def column_named(name: str) -> str:
     ("column 'age'", 'column 3')
     """
     return f"column {name}" if name.isdigit() else f"column '{visible(name)}'"
+
+
+def number_of(value: float, digits: int = 4) -> str:
+    """A cell's number as people write it: whole from 1,000 on, never with an exponent there.
+
+    >>> [number_of(value) for value in (0.06251, 14.3791, 2010.0, 148230.4)]
+    ['0.06251', '14.38', '2010', '148,230']
+    """
+    if not 1000 <= abs(value) < 1e15:
+        return f"{value:.{digits}g}"
+    return f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.0f}"
 
 
 def quoted(level: object) -> str:

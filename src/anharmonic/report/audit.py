@@ -12,6 +12,7 @@ from anharmonic._core.files import write_text_whole
 from anharmonic.auditing.finding import CheckResult, Finding
 from anharmonic.auditing.glossary import GLOSSARY, used_in
 from anharmonic.auditing.result import Audit
+from anharmonic.auditing.wording import chance_of
 from anharmonic.plots.inline import draw
 from anharmonic.report.rendering import filled
 
@@ -128,7 +129,7 @@ def _chance(chance: float) -> str:
         return "It is a fact about the rows that were asked, not an estimate."
     if chance < 1e-6:
         return "Chance explains it less than once in a million."
-    return f"Chance explains it with a probability of at most {chance:.1g}."
+    return f"Chance explains it with a probability of at most {chance_of(chance)}."
 
 
 def _row(result: CheckResult, audit: Audit) -> CheckRow:

@@ -114,7 +114,7 @@ def _result(
         "properties": {
             "severity": finding.severity,
             "subject": finding.subject,
-            "value": finding.measured.value,
+            "value": _finite(finding.measured.value),
             "interval": [_finite(finding.measured.low), _finite(finding.measured.high)],
             "chance": finding.chance,
             "rows": list(finding.rows),

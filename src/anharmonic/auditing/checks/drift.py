@@ -12,7 +12,7 @@ from anharmonic._core.protocols import Floats
 from anharmonic.auditing.context import Context
 from anharmonic.auditing.finding import CheckResult, Finding, Measured, Severity
 from anharmonic.auditing.picture import Picture, shares_of
-from anharmonic.auditing.wording import column_named, count_of, quoted
+from anharmonic.auditing.wording import chance_of, column_named, count_of, number_of, quoted
 from anharmonic.measures.over_data.encoding import Column
 
 __all__ = ["check_drift"]
@@ -115,7 +115,7 @@ def _means(subject: str, known: Floats, new: Floats, unit: float) -> Compared:
         "",
         Measured(abs(apart), max(0.0, low), high, "share"),
         float(np.nan_to_num(tested.pvalue, nan=1.0)),
-        f"its mean goes from {before:.3g} to {after:.3g}",
+        f"its mean goes from {number_of(before, 3)} to {number_of(after, 3)}",
         shares_of(f"Distribution of {subject}", known, new, SIDES),
         "answer",
         "" if unit == 1 else " of its spread",
@@ -130,7 +130,7 @@ def _numbers(subject: str, column: str, known: Floats, new: Floats) -> Compared:
     reach = sum(float(np.sqrt(np.log(2 / 0.025) / (2 * len(side)))) for side in (known, new))
     measured = Measured(distance, max(0.0, distance - reach), min(1.0, distance + reach), "share")
     before, after = float(np.median(known)), float(np.median(new))
-    change = f"its median goes from {before:.3g} to {after:.3g}"
+    change = f"its median goes from {number_of(before, 3)} to {number_of(after, 3)}"
     picture = shares_of(f"Distribution of {subject}", known, new, SIDES)
     return Compared(subject, column, measured, float(tested.pvalue), change, picture, "input")
 
@@ -139,7 +139,7 @@ def _levels(where: str, column: Column, known: Floats, new: Floats) -> Compared:
     levels = np.unique(known) if column.levels else np.unique(np.concatenate([known, new]))
     counts = np.array([[np.sum(side == level) for level in levels] for side in (known, new)])
     names = [
-        column.texts[int(level)] if column.texts else f"{level:.4g}" for level in levels.tolist()
+        column.texts[int(level)] if column.texts else number_of(level) for level in levels.tolist()
     ]
     return _counted(where, column.name, counts, names)
 
@@ -215,7 +215,7 @@ def _finding(case: Compared, known: int, new: int) -> Finding:
         ),
         comparison=(
             f"Two random halves of the same {known + new:,} rows would differ so much with a "
-            f"chance of {_small(case.chance)}."
+            f"chance of {chance_of(case.chance)}."
         ),
         next_step=(
             "Look at the drifted columns first: the answers follow them; then label some of the "
@@ -229,7 +229,3 @@ def _finding(case: Compared, known: int, new: int) -> Finding:
         columns=(case.column,) if case.column else (),
         picture=case.picture,
     )
-
-
-def _small(chance: float) -> str:
-    return "less than 1 in a million" if chance < 1e-6 else f"{chance:.1g}"

@@ -17,6 +17,7 @@ from anharmonic.auditing.finding import CheckResult, Finding, Measured, Severity
 from anharmonic.auditing.judging import Judge
 from anharmonic.auditing.picture import Bar, Picture
 from anharmonic.auditing.statistics import higher, normal_tail, share_above, share_of
+from anharmonic.auditing.wording import number_of
 from anharmonic.measures.over_data.distinct import row_keys
 
 __all__ = ["check_labels", "flipped_share", "swapped_share"]
@@ -168,7 +169,7 @@ def _numbers(context: Context, labels: NDArray[Any], judge: Judge) -> CheckResul
         Picture(
             "histograms",
             "Distance of labels from what other rows say",
-            bins=tuple(f"{value:.3g}" for value in _edges(distance)[:-1]),
+            bins=tuple(number_of(value, 3) for value in _edges(distance)[:-1]),
             sides=(
                 (
                     "labels",

@@ -41,7 +41,8 @@ def check_leak(context: Context) -> CheckResult:
     first = int(order[0])
     explained = 1 - float(losses[first].mean()) / base if base else 0.0
     where = column_named(context.names[first])
-    summary = f"Alone, {where} explains most of the labels: {percent(max(0.0, explained))}."
+    share = percent(max(0.0, explained))
+    summary = f"Alone, {where} explains more of the labels than any other: {share}."
     tests = len(losses)
     if len(losses) < 2 or explained < EXPLAINED[context.task]:
         return CheckResult(NAME, TITLE, summary, tests=tests)

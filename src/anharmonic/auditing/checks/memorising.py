@@ -9,7 +9,7 @@ import numpy as np
 from anharmonic._core.protocols import Floats
 from anharmonic.auditing.bending import Bend
 from anharmonic.auditing.context import Context
-from anharmonic.auditing.finding import CheckResult, Finding, Measured, percent
+from anharmonic.auditing.finding import CheckResult, Finding, Measured, percent, times
 from anharmonic.auditing.judging import Judge
 from anharmonic.auditing.picture import Bar, Picture
 from anharmonic.auditing.statistics import above, ratio_of
@@ -141,8 +141,8 @@ def _excess(losses: Losses, judge: Judge) -> Floats:
 def _base(context: Context, judge: Judge) -> str:
     """What can be lost here: by the judge, held out, and by one answer for all rows."""
     constant = "the most frequent class" if context.task == "classes" else "the mean"
-    times = f"{judge.base / judge.loss:.1f} times what" if judge.loss else "more than"
-    return f"{constant} alone would lose {times} {judge.yardstick.words} loses"
+    many = f"{times(judge.base / judge.loss)} times what" if judge.loss else "more than"
+    return f"{constant} alone would lose {many} {judge.yardstick.words} loses"
 
 
 def _known(context: Context, trained: float, judge: Judge) -> str:
@@ -175,9 +175,11 @@ def _words(own: Bend, bends: dict[str, Bend], best: str) -> str:
         bends, key=lambda name: abs(np.log((_value(bends[name]) + 1e-9) / (value + 1e-9)))
     )
     like = f"bends about as much as {YARDSTICKS[nearest]}"
-    times = value / _value(bends[best]) if _value(bends[best]) else np.inf
-    beside = "" if nearest == best else f", {times:.1f} times {YARDSTICKS[best]} of the best score"
-    return f"{like}{beside} (relative gamma {_relative(own)})"
+    if nearest == best:
+        return f"{like} (relative gamma {_relative(own)})"
+    least, words = _value(bends[best]), YARDSTICKS[best]
+    beside = f"{times(value / least)} times {words}" if least else f"unlike {words}"
+    return f"{like}, {beside} of the best score (relative gamma {_relative(own)})"
 
 
 def _picture(own: Bend, bends: dict[str, Bend]) -> Picture:

@@ -13,7 +13,7 @@ from anharmonic.auditing.context import Context
 from anharmonic.auditing.finding import CheckResult, Finding, Severity, percent
 from anharmonic.auditing.picture import Bar, Picture
 from anharmonic.auditing.statistics import all_in_one, share_of
-from anharmonic.auditing.wording import column_named, count_of, named, quoted
+from anharmonic.auditing.wording import column_named, count_of, named, number_of, quoted
 from anharmonic.measures.over_data.encoding import Column
 
 __all__ = ["check_range", "check_unseen"]
@@ -103,7 +103,7 @@ def _end(side: str) -> str:
 def _number(column: Column, value: float) -> str:
     if column.unit:
         return str(np.array([int(value)]).astype(column.unit)[0])
-    return f"{value:.4g}"
+    return number_of(value)
 
 
 def _levels(column: Column, new: Floats, known: Floats) -> Outside:
