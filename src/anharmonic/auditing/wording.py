@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
-from anharmonic._core.printable import visible
+import numpy as np
 
-__all__ = ["chance_of", "column_named", "count_of", "named", "number_of", "quoted"]
+from anharmonic._core.printable import visible
+from anharmonic.measures.over_data.encoding import Column
+
+__all__ = ["cell_of", "chance_of", "column_named", "count_of", "named", "number_of", "quoted"]
 
 SHOWN = 3
 
@@ -42,6 +46,15 @@ def number_of(value: float, digits: int = 4) -> str:
     if not 1000 <= abs(value) < 1e15:
         return f"{value:.{digits}g}"
     return f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.0f}"
+
+
+def cell_of(column: Column, value: float, digits: int = 4) -> str:
+    """A number of a column as its cells are written: dates as dates."""
+    if not column.unit or not np.isfinite(value):
+        return number_of(value, digits)
+    date = str(np.array([int(value)]).astype(column.unit)[0])
+    # Midnight says nothing, nor do fractions of a second that are 0.
+    return re.sub(r"(T00:00(:00)?)?(\.0+)?$", "", date).replace("T", " ")
 
 
 def quoted(level: object) -> str:

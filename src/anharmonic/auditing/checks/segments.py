@@ -15,7 +15,7 @@ from anharmonic.auditing.context import Context
 from anharmonic.auditing.finding import CheckResult, Finding, Measured
 from anharmonic.auditing.picture import Bar, Picture
 from anharmonic.auditing.statistics import above, higher, ratio_of
-from anharmonic.auditing.wording import column_named, number_of, quoted
+from anharmonic.auditing.wording import cell_of, column_named, quoted
 from anharmonic.auditing.yardsticks import Yardstick
 from anharmonic.measures.over_data.encoding import Column
 
@@ -115,18 +115,18 @@ def _of_column(column: Column) -> Iterator[Segment]:
     if not len(present):
         return
     low, middle, high = np.quantile(present, [0.25, 0.5, 0.75])
-    yield Segment(column.name, f"{where} is at most {number_of(low)}", values <= low)
+    yield Segment(column.name, f"{where} is at most {cell_of(column, low)}", values <= low)
     yield Segment(
         column.name,
-        f"{where} is between {number_of(low)} and {number_of(middle)}",
+        f"{where} is between {cell_of(column, low)} and {cell_of(column, middle)}",
         (values > low) & (values <= middle),
     )
     yield Segment(
         column.name,
-        f"{where} is between {number_of(middle)} and {number_of(high)}",
+        f"{where} is between {cell_of(column, middle)} and {cell_of(column, high)}",
         (values > middle) & (values <= high),
     )
-    yield Segment(column.name, f"{where} is above {number_of(high)}", values > high)
+    yield Segment(column.name, f"{where} is above {cell_of(column, high)}", values > high)
 
 
 def _worst(segments: list[Segment], half: NDArray[np.bool_], excess: Floats) -> Segment | None:
