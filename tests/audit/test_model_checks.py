@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
@@ -19,6 +20,7 @@ from anharmonic.auditing.checks.leaning import check_leaning, with_exchanged
 from anharmonic.auditing.checks.memorising import check_memorising
 from anharmonic.auditing.checks.segments import check_segments
 from anharmonic.auditing.holding import held
+from anharmonic.models import as_model
 from anharmonic.regions import unmoved
 from tests.audit.cases import answers_of_people, context_of, numbers, people, smooth
 
@@ -77,6 +79,41 @@ def test_a_dead_region_is_found_and_described():
     inside = np.concatenate([ROWS, NEW])[:, 2]
     assert found.measured.value == pytest.approx(np.mean((inside > 0.2) & (inside < 1.0)))
     assert names(check_dead(context_of(smooth, ROWS, NEW))) == []
+
+
+def test_votes_that_are_unanimous_are_no_dead_region():
+    rare = ((ROWS[:, 0] > 1.9) | (numbers(600, 1, seed=5)[:, 0] > 2.3)).astype(int)
+    forest = RandomForestClassifier(50, min_samples_leaf=5, random_state=0).fit(ROWS, rare)
+    shares = forest.predict_proba(ROWS)[:, 1]
+    assert (shares == 0).mean() > 10 * max(np.mean(shares == one) for one in set(shares) - {0.0})
+    assert names(check_dead(context_of(forest, ROWS, NEW, labels=rare))) == []
+    # Without labels nothing says whether anything should vary there.
+    assert names(check_dead(context_of(forest, ROWS, NEW))) == []
+
+
+def test_answers_that_are_decisions_only_are_no_dead_region():
+    decide = LogisticRegression().fit(ROWS, ROWS[:, 0] > 1.9).predict
+    hard = as_model(lambda points: decide(points).astype(int), output="onehot", classes=[0, 1])
+    labels = (ROWS[:, 0] > 1.9).astype(int)
+    assert names(check_dead(context_of(hard, ROWS, NEW, labels=labels))) == []
+
+
+def test_a_sure_answer_where_labels_vary_is_a_dead_region():
+    def dead(points):
+        answers = smooth(points)
+        answers[np.abs(points[:, 2]) < 0.5] = [1.0, 0.0]
+        return answers
+
+    assert names(check_dead(context_of(dead, ROWS, NEW, labels=TRUTH))) == ["Dead region"]
+
+
+def test_numbers_that_are_clipped_where_nothing_varies_are_no_dead_region():
+    counts = np.random.default_rng(4).poisson(np.maximum(0.02, 2 * ROWS[:, 0]))
+
+    def clipped(points):
+        return np.maximum(0.02, 2 * np.asarray(points)[:, 0])
+
+    assert names(check_dead(context_of(clipped, ROWS, NEW, labels=counts))) == []
 
 
 def test_leaves_of_a_small_tree_are_no_dead_region():
@@ -232,6 +269,19 @@ def test_a_model_that_is_wrong_everywhere_alike_has_no_region_with_more_errors()
     assert not held([result], 0.05)
 
 
+def test_a_region_is_held_against_the_most_bent_of_the_quick_models_as_good_as_the_best():
+    random = np.random.default_rng(10)
+    noisy = np.where(random.random(600) < 0.3, 1 - TRUTH, TRUTH)
+    context = context_of(LINEAR, ROWS, NEW, labels=noisy)
+    bent = {
+        peer.words: float(context.bends.of(peer.name, peer.fitted, peer.new).new.mean)
+        for peer in context.peers
+    }
+    assert len(bent) > 1
+    assert context.judge.yardstick.words != max(bent, key=bent.get)
+    assert f"beside {max(bent, key=bent.get)} where" in check_segments(context).summary
+
+
 def test_decisions_of_a_tree_that_memorised_are_more_fragile():
     tree = DecisionTreeClassifier(random_state=0).fit(ROWS, NOISY)
     result = check_fragile(context_of(tree, ROWS, NEW, labels=NOISY, budget=None))
@@ -263,3 +313,45 @@ def test_a_column_is_exchanged_and_nothing_else():
     changed = with_exchanged(unmoved(frame), "town", order).source.to_native()
     assert changed["town"].tolist() == frame["town"].iloc[order].tolist()
     pd.testing.assert_frame_equal(changed.drop(columns="town"), frame.drop(columns="town"))
+
+
+def test_a_category_of_many_codes_that_gives_the_label_away_is_a_leak():
+    random = np.random.default_rng(7)
+    codes = np.array([f"{label}{code}" for label in (0, 1) for code in range(40)])
+    table = pd.DataFrame(ROWS, columns=["a", "b", "c"])
+    noisy = np.where(random.random(600) < 0.1, 1 - TRUTH, TRUTH)
+    table["ref"] = codes[40 * noisy + random.integers(40, size=600)]
+    table["branch"] = random.choice([f"b{code}" for code in range(80)], 600)
+    model = lambda frame: smooth(frame[["a", "b", "c"]].to_numpy())  # noqa: E731
+    (found,) = check_leak(context_of(model, table, labels=noisy)).candidates
+    assert found.columns == ("ref",)
+    assert names(check_leak(context_of(model, table.drop(columns="ref"), labels=noisy))) == []
+
+
+def test_a_reference_of_few_rows_is_held_to_fits_of_as_few_at_new_rows():
+    # A curve that rises steeply: a fit to four fifths of the rows errs more than one to all.
+    labels = (ROWS[:, 0] > 0).astype(int)
+    context = context_of(
+        LINEAR, ROWS[:80], NEW, labels=labels[:80], new_labels=(NEW[:, 0] > 0).astype(int)
+    )
+    yardstick = context.judge.yardstick
+    assert yardstick.new_by_fold.shape == (5, *yardstick.new.shape)
+    assert not (yardstick.new_by_fold[0] == yardstick.new_by_fold[1]).all()
+    fewer = [yardstick._replace(new_by_fold=1 - yardstick.new_by_fold)]
+    context.__dict__["yardsticks"] = fewer
+    context.__dict__["judge"] = context.judge._replace(yardstick=fewer[0])
+    # Fits of the folds that err everywhere at new rows leave nothing to hold against the labels.
+    assert not check_labels(context).candidates
+
+
+def test_without_labels_of_new_rows_memorising_is_expected_and_said_to_be():
+    tree = DecisionTreeClassifier(random_state=0).fit(ROWS, NOISY)
+    truth = (NEW[:, 0] + 0.8 * NEW[:, 1] > 0).astype(int)
+    (guessed,) = check_memorising(context_of(tree, ROWS, NEW, labels=NOISY)).candidates
+    assert "expected" in guessed.what
+    assert guessed.severity == "medium"
+    assert guessed.next_step.startswith("Find labels of some new rows first")
+    known = context_of(tree, ROWS, NEW, labels=NOISY, new_labels=truth)
+    (counted,) = check_memorising(known).candidates
+    assert counted.severity == "high"
+    assert counted.next_step.startswith("Fit a simpler model")

@@ -189,3 +189,41 @@ def test_the_page_in_a_browser(drifted, tmp_path, chromium, width, scheme):
     ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
     dark = sum(int(part) for part in re.findall(r"\d+", ground)[:3]) < 200
     assert dark is (scheme == "dark")
+
+
+def test_rows_are_called_what_the_user_calls_them(tmp_path):
+    rows = pd.DataFrame(numbers(300), columns=["a", "b", "c"])
+    new = pd.DataFrame(numbers(200, seed=1), columns=["a", "b", "c"])
+    new.index = [f"loan <{row}>" for row in range(200)]
+    new.iloc[7:40, 0] = 9.0
+    audit = ah.audit(lambda frame: frame["b"].to_numpy(), new, reference=rows, budget=1_000)
+    found = next(finding for finding in audit.findings if finding.check == "range")
+    assert found.rows[:2] == (7, 8)
+    assert found.row_names[:2] == ("loan <7>", "loan <8>")
+    assert "Rows to look at first among the new ones: loan <7>, loan <8>," in found.listed
+    assert found.listed in str(found)
+    assert "loan &lt;7&gt;" in audit_page(audit)
+    assert "loan &lt;7&gt;" in audit._repr_html_()
+    assert ah.Audit.load(audit.save(tmp_path / "audit.json")).findings == audit.findings
+    (result,) = [r for r in sarif_of(audit)["runs"][0]["results"] if "range" in r["ruleId"]]
+    assert result["properties"]["rowNames"][0] == "loan <7>"
+
+
+@pytest.mark.parametrize(
+    ("data", "uri", "line"),
+    [
+        ("my data/new.csv", "my%20data/new.csv", 9),
+        ("s3://shop/new rows.csv", "s3://shop/new%20rows.csv", 9),
+        ("parts/*.csv", "parts/%2A.csv", None),
+        ("rows.parquet", "rows.parquet", None),
+    ],
+)
+def test_sarif_points_to_addresses_that_are_valid(data, uri, line):
+    new = numbers(200, seed=1)
+    new[7:40, 0] = 9.0
+    audit = ah.audit(lambda x: x[:, 1], new, reference=numbers(300), budget=1_000)
+    results = sarif_of(audit, data=data, reference="train.csv")["runs"][0]["results"]
+    places = [each["locations"][0]["physicalLocation"] for each in results]
+    (place,) = [each for each in places if "region" in each or line is None][:1]
+    assert place["artifactLocation"]["uri"] == uri
+    assert place.get("region", {}).get("startLine") == line

@@ -210,3 +210,27 @@ def test_labels_of_a_source_are_a_column(tmp_path, table, points, given, said):
     rows = frame if points == "frame" else ah.sources.files(tmp_path / "rows.parquet")
     with pytest.raises(SettingsError, match=said):
         ah.audit(model, rows, **given)
+
+
+def test_one_new_row_is_audited_without_a_word_of_drift(table):
+    frame, labels, model = table
+    audit = ah.audit(
+        model,
+        frame[450:451],
+        reference=frame[:450],
+        labels=labels[450:451],
+        reference_labels=labels[:450],
+        budget=3_000,
+    )
+    (drift,) = [check for check in audit.checks if check.check == "drift"]
+    assert drift.skipped == "one new row shows no drift"
+
+
+def test_dates_are_written_as_dates():
+    frame = people(600)
+    later = frame[400:].assign(since=frame["since"][400:] + pd.Timedelta(900, "D"))
+    audit = ah.audit(answers_of_people, later, reference=frame[:400], budget=1_000)
+    sentences = " ".join(finding.what for finding in audit.findings)
+    assert "above 2022-06-" in sentences
+    assert "its median goes from 2021-" in sentences
+    assert "e+" not in sentences + audit.to_json()

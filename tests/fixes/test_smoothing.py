@@ -146,6 +146,16 @@ def test_it_is_a_model_for_every_measure(fitted):
     assert pickle.loads(pickle.dumps(made)).predict(rows).tolist() == made.predict(rows).tolist()
 
 
+def test_its_classes_are_where_scikit_learn_has_them():
+    rows = np.random.default_rng(0).normal(size=(60, 2))
+    named = LogisticRegression().fit(rows, np.where(rows[:, 0] > 0, "yes", "no"))
+    steady = ah.smoothed(named, reference=rows)
+    assert steady.classes_.tolist() == ["no", "yes"]
+    largest = steady.classes_[steady.predict_proba(rows).argmax(axis=1)]
+    assert (largest == steady.predict(rows)).all()
+    assert not hasattr(ah.smoothed(lambda x: x[:, 0], reference=rows), "classes_")
+
+
 def test_regressions_have_means_and_no_probabilities():
     tree = DecisionTreeRegressor(random_state=0).fit(POINTS, POINTS[:, 0])
     made = ah.smoothed(tree, reference=POINTS)

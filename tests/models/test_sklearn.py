@@ -181,6 +181,24 @@ def test_estimators_of_others(points) -> None:
     np.testing.assert_array_equal(model(points), points[:, 0] > 1)
 
 
+class Regressor(BaseEstimator):
+    """Has an empty list of classes, as CatBoost's regressors have."""
+
+    classes_ = np.array([])
+
+    def fit(self, points: np.ndarray, labels: np.ndarray) -> "Regressor":
+        self.fitted_ = True
+        return self
+
+    def predict(self, points: np.ndarray) -> np.ndarray:
+        return np.asarray(points).sum(axis=1)
+
+
+def test_an_empty_list_of_classes_makes_no_classifier(points) -> None:
+    model = as_model(make_pipeline(StandardScaler(), Regressor()).fit(points, points[:, 0]))
+    assert (model.kind, model.classes) == ("value", None)
+
+
 class Duck:
     def predict(self, points: np.ndarray) -> np.ndarray:
         return points.sum(axis=1)

@@ -15,6 +15,7 @@ from anharmonic.auditing.asking import Answers, Meter
 from anharmonic.auditing.bending import Bends
 from anharmonic.auditing.judging import Judge, choose_judge, choose_peers
 from anharmonic.auditing.planning import Plan
+from anharmonic.auditing.reading import Reading
 from anharmonic.auditing.sides import Side, Task, decide
 from anharmonic.auditing.yardsticks import Yardstick, fit_yardsticks
 from anharmonic.measures.over_data.encoding import Column, Encoded
@@ -30,8 +31,10 @@ class Context:
     ----------
     model
         Asked for probabilities where it has them.
-    task, classes
-        Whether labels are classes or numbers, and the classes' names in the order of columns.
+    reading
+        How answers are read: of classes or as numbers.
+    raw
+        What the model gave at the samples of both sides, before it was read.
     reference
         Rows that the model was fitted to, or knows.
     new
@@ -40,8 +43,6 @@ class Context:
         Both sides' columns as numbers: new rows first, then the reference.
     plan
         How many rows and neighbours checks may ask for.
-    one_probability
-        Whether the model gives one probability, that of the second class.
     seed
         Of all that is random.
     meter
@@ -49,16 +50,25 @@ class Context:
     """
 
     model: Model
-    task: Task
-    classes: tuple[str, ...]
+    reading: Reading
+    raw: Floats
     kind: Kind
     reference: Side
     new: Side | None
     encoded: Encoded
     seed: int
     plan: Plan
-    one_probability: bool = False
     meter: Meter = field(default_factory=Meter)
+
+    @property
+    def task(self) -> Task:
+        """Whether labels are classes or numbers."""
+        return self.reading.task
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The classes' names in the order of columns."""
+        return self.reading.classes
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -84,8 +94,7 @@ class Context:
 
     def read(self, given: Answers) -> Floats:
         """Answers as the samples hold them: a column per class where there are classes."""
-        numbers = given.numbers
-        return np.hstack([1 - numbers, numbers]) if self.one_probability else numbers
+        return self.reading.read(given.numbers)
 
     def decided(self, answers: Floats) -> Floats:
         """Answers as decisions, a column of 0 and 1 per class; numbers as they are."""

@@ -8,11 +8,13 @@ from typing import Any, Literal, NamedTuple
 
 from anharmonic.auditing.picture import Picture
 
-__all__ = ["SEVERITIES", "CheckResult", "Finding", "Measured", "Severity", "at_least"]
+__all__ = ["SEVERITIES", "CheckResult", "Finding", "Measured", "Severity", "at_least", "times"]
 
 Severity = Literal["high", "medium", "low"]
 SEVERITIES: tuple[Severity, ...] = ("high", "medium", "low")
 """The worst first."""
+LISTED = 12
+"""Rows that are named with a finding."""
 
 
 def at_least(severity: Severity, limit: Severity) -> bool:
@@ -45,7 +47,7 @@ class Measured(NamedTuple):
             value, low, high = (percent(part) for part in self[:3])
             return f"{value} ({low} to {high})"
         if self.unit == "times":
-            return f"{_times(self.value)} times ({_times(self.low)} to {_times(self.high)})"
+            return f"{times(self.value)} times ({times(self.low)} to {times(self.high)})"
         return f"{self.value:.2g} ({self.low:.2g} to {self.high:.2g})"
 
 
@@ -54,13 +56,24 @@ def percent(share: float) -> str:
 
     >>> percent(0.123), percent(0.0123), percent(0.0), percent(0.998), percent(1.0)
     ('12%', '1.2%', '0%', '99.8%', '100%')
+    >>> percent(0.0001), percent(0.99999)
+    ('under 0.1%', 'over 99.9%')
     """
+    if 0 < share < 0.0005:
+        return "under 0.1%"
+    if 0.9995 <= share < 1:
+        return "over 99.9%"
     near_an_end = 0 < share < 0.095 or 0.95 < share < 1
     return f"{share:.1%}" if near_an_end else f"{share:.0%}"
 
 
-def _times(ratio: float) -> str:
-    return f"{ratio:.1f}" if ratio < 99.95 else f"{ratio:.3g}"
+def times(ratio: float) -> str:
+    """Two digits are enough of a ratio: its interval is far wider than the third.
+
+    >>> times(3.04), times(53.02), times(1234.5)
+    ('3.0', '53', '1,234')
+    """
+    return f"{ratio:.1f}" if ratio < 9.95 else f"{ratio:,.0f}"
 
 
 @dataclass(frozen=True)
@@ -90,7 +103,12 @@ class Finding:
     queries
         What the check cost, in rows that the model was asked for.
     columns, rows
-        The columns it is about, and rows to look at first; `side` says of which data they are.
+        The columns it is about, and rows to look at first, counted from 0; `side` says of which
+        data they are.
+    row_names
+        What these rows are called, where the user's rows have names.
+    drawn
+        Whether rows are counted among those that were drawn of a source.
     picture
         Where one says something.
     facts
@@ -110,11 +128,31 @@ class Finding:
     columns: tuple[str, ...] = ()
     rows: tuple[int, ...] = ()
     side: Literal["reference", "new", ""] = ""
+    row_names: tuple[str, ...] = ()
+    drawn: bool = False
     picture: Picture | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        return f"{self.name} ({self.severity}): {self.what} {self.comparison} {self.next_step}"
+        said = f"{self.name} ({self.severity}): {self.what} {self.comparison} {self.next_step}"
+        return f"{said} {self.listed}" if self.rows else said
+
+    @property
+    def listed(self) -> str:
+        """The rows to look at first, in a sentence; empty where there are none.
+
+        >>> seen = Measured(0.5, 0.4, 0.6), 0.0
+        >>> Finding("c", "n", "low", "s", "w", "c", "x", *seen, rows=(3, 1200), side="new").listed
+        'Rows to look at first among the new ones, counted from 0: 3, 1,200.'
+        """
+        if not self.rows:
+            return ""
+        where = "in the reference" if self.side == "reference" else "among the new ones"
+        if self.row_names:
+            return f"Rows to look at first {where}: {', '.join(self.row_names[:LISTED])}."
+        among = " in the sample that was drawn" if self.drawn else ""
+        rows = ", ".join(f"{row:,}" for row in self.rows[:LISTED])
+        return f"Rows to look at first {where}, counted from 0{among}: {rows}."
 
     def plain(self) -> dict[str, Any]:
         """All of it as JSON can hold it."""

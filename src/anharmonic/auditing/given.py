@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,9 @@ class Given:
         seed: int = 0,
     ) -> None:
         self.model: Model = as_model(model)
+        # What has a `predict` is an estimator, and says itself whether it knows classes.
+        self.is_estimator = hasattr(model, "predict")
+        self.is_file = isinstance(model, str | PathLike)
         if isinstance(labels, str) and known is None:
             # One name for both sides; either of two sources may lack the column.
             known = labels if isinstance(reference, Source) else None

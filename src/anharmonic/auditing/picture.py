@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from anharmonic._core.protocols import Floats
+from anharmonic.auditing.wording import number_of
 
 __all__ = ["Bar", "Picture", "shares_of"]
 
@@ -72,7 +73,12 @@ class Picture:
 
 
 def shares_of(
-    title: str, first: Floats, second: Floats, names: tuple[str, str], bins: int = 16
+    title: str,
+    first: Floats,
+    second: Floats,
+    names: tuple[str, str],
+    words: Callable[[float], str] = number_of,
+    bins: int = 16,
 ) -> Picture:
     """Two sides' numbers as histograms over the same bins, the outermost tails put in the ends."""
     both = np.concatenate([first, second])
@@ -81,7 +87,7 @@ def shares_of(
     return Picture(
         "histograms",
         title,
-        bins=tuple(f"{start:.3g}" for start in edges[:-1]),
+        bins=tuple(words(float(start)) for start in edges[:-1]),
         sides=tuple(
             (name, tuple(_shares(np.clip(values, edges[0], edges[-1]), edges)))
             for name, values in zip(names, (first, second), strict=True)

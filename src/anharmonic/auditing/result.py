@@ -106,7 +106,7 @@ class Audit:
         rows = "".join(
             f"<tr><td>{html.escape(finding.severity)}</td><td><b>{html.escape(finding.name)}</b>. "
             f"{html.escape(finding.what)} {html.escape(finding.comparison)} "
-            f"<i>{html.escape(finding.next_step)}</i></td></tr>"
+            f"<i>{html.escape(finding.next_step)}</i> {html.escape(finding.listed)}</td></tr>"
             for finding in self.findings
         )
         told = f"{self.headline} {self.queries:,} queries, {self.seconds:.0f} s."
@@ -183,6 +183,7 @@ def _finding(kept: dict[str, Any]) -> Finding:
             "measured": Measured(**measured),
             "columns": tuple(kept["columns"]),
             "rows": tuple(kept["rows"]),
+            "row_names": tuple(kept.get("row_names", ())),
             "picture": None if kept["picture"] is None else Picture.read(kept["picture"]),
         }
     )

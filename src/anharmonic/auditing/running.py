@@ -6,11 +6,12 @@ import sys
 import time
 from dataclasses import replace
 
+from anharmonic._core.printable import visible
 from anharmonic._core.progress import Progress, shown
 from anharmonic.auditing.asking import Meter
 from anharmonic.auditing.checks import CHECKS
 from anharmonic.auditing.context import Context
-from anharmonic.auditing.finding import CheckResult
+from anharmonic.auditing.finding import CheckResult, Finding
 from anharmonic.auditing.given import Given
 from anharmonic.auditing.holding import held
 from anharmonic.auditing.planning import BUDGET, Plan, make_plan
@@ -100,13 +101,24 @@ def audit(
         if report is not None:
             report(meter.queries, meter.queries)
     return Audit(
-        findings=held(results, rate),
+        findings=tuple(_named(finding, given) for finding in held(results, rate)),
         checks=tuple(results),
         rate=rate,
         queries=meter.queries,
         seconds=time.perf_counter() - begun,
         facts=_facts(context, plan, seed, budget) | _drawn(given),
     )
+
+
+def _named(finding: Finding, given: Given) -> Finding:
+    """A finding whose rows are called what the user calls them."""
+    known = finding.side == "reference" or given.new is None
+    region = given.reference if known else given.new
+    assert region is not None
+    names = region.row_names if finding.rows else None
+    drawn = (given.reference_of if known else given.new_of) is not None
+    called = () if names is None else tuple(visible(names[row]) for row in finding.rows)
+    return replace(finding, row_names=called, drawn=drawn and bool(finding.rows))
 
 
 def _drawn(given: Given) -> dict[str, object]:

@@ -88,6 +88,8 @@ def ratio_of(upper: Floats, lower: Floats) -> Measured:
     top, bottom = float(upper.mean()), float(lower.mean())
     if bottom < half or top < half:
         top, bottom = top + half, bottom + half
+    if count < 2:
+        return Measured(top / bottom, 0.0, float("inf"), "times")
     covariance = np.cov(upper, lower) / count
     # Var(log u/l) = Var(u)/u² + Var(l)/l² − 2·Cov(u, l)/(u·l).
     variance = (

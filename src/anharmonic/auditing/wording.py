@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
-from anharmonic._core.printable import visible
+import numpy as np
 
-__all__ = ["column_named", "count_of", "named", "quoted"]
+from anharmonic._core.printable import visible
+from anharmonic.measures.over_data.encoding import Column
+
+__all__ = ["cell_of", "chance_of", "column_named", "count_of", "named", "number_of", "quoted"]
 
 SHOWN = 3
+
+
+def chance_of(chance: float) -> str:
+    """A chance as people say it.
+
+    >>> [chance_of(value) for value in (0.0123, 0.004, 0.00026, 5e-06, 1e-9)]
+    ['0.01', '0.004', '1 in 4,000', '1 in 200,000', 'less than 1 in a million']
+    """
+    if chance >= 0.001:
+        return f"{chance:.1g}"
+    if chance < 1e-6:
+        return "less than 1 in a million"
+    return f"1 in {float(f'{1 / chance:.1g}'):,.0f}"
 
 
 def column_named(name: str) -> str:
@@ -18,6 +35,26 @@ def column_named(name: str) -> str:
     ("column 'age'", 'column 3')
     """
     return f"column {name}" if name.isdigit() else f"column '{visible(name)}'"
+
+
+def number_of(value: float, digits: int = 4) -> str:
+    """A cell's number as people write it: whole from 1,000 on, never with an exponent there.
+
+    >>> [number_of(value) for value in (0.06251, 14.3791, 2010.0, 148230.4)]
+    ['0.06251', '14.38', '2010', '148,230']
+    """
+    if not 1000 <= abs(value) < 1e15:
+        return f"{value:.{digits}g}"
+    return f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.0f}"
+
+
+def cell_of(column: Column, value: float, digits: int = 4) -> str:
+    """A number of a column as its cells are written: dates as dates."""
+    if not column.unit or not np.isfinite(value):
+        return number_of(value, digits)
+    date = str(np.array([int(value)]).astype(column.unit)[0])
+    # Midnight says nothing, nor do fractions of a second that are 0.
+    return re.sub(r"(T00:00(:00)?)?(\.0+)?$", "", date).replace("T", " ")
 
 
 def quoted(level: object) -> str:

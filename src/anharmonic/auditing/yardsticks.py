@@ -47,6 +47,9 @@ class Yardstick(NamedTuple):
         At the same rows, each from a fit that did not see it (cross-validation).
     new
         At new rows; empty where there are none.
+    new_by_fold
+        At new rows too, (folds, rows, …), each from a fit of cross-validation: what is lost there
+        is what is lost at held-out rows, if both are alike.
     predict
         From features, as `Encoded` makes them, to answers.
     by_trees
@@ -57,6 +60,7 @@ class Yardstick(NamedTuple):
     fitted: Floats
     held_out: Floats
     new: Floats
+    new_by_fold: Floats
     predict: Callable[[Floats], Floats]
     by_trees: bool
 
@@ -106,16 +110,19 @@ def fit_yardsticks(
             model = _model(name, task, seed)
             whole = _Fit(model, rows, labels, task, classes)
             held_out = np.empty((len(labels), classes if task == "classes" else 1))
+            by_fold = np.empty((FOLDS, len(others), held_out.shape[1]))
             for number in range(FOLDS):
                 inside = fold != number
                 part = _Fit(_model(name, task, seed), rows[inside], labels[inside], task, classes)
                 held_out[~inside] = part.answers(rows[~inside])
+                by_fold[number] = part.answers(others)
             yardsticks.append(
                 Yardstick(
                     name,
                     whole.answers(rows),
                     held_out,
                     whole.answers(others),
+                    by_fold,
                     whole.answers,
                     by_tree,
                 )

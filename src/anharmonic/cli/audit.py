@@ -177,6 +177,8 @@ def _show(result: Audit, as_json: bool) -> None:
         console.print(printable(finding.what))
         console.print(printable(finding.comparison))
         console.print(f"[dim]next:[/] {printable(finding.next_step)}")
+        if finding.rows:
+            console.print(printable(finding.listed))
     console.print()
     if result.clean:
         for check in result.checks:

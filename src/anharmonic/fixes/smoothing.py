@@ -90,6 +90,13 @@ class Smoothed:
         return self.setup.model.classes
 
     @property
+    def classes_(self) -> Array:
+        """The classes in the order of `predict_proba`'s columns, as scikit-learn has them."""
+        if self.classes is None:
+            raise AttributeError(f"{self.name} knows no classes")
+        return np.array(self.classes)
+
+    @property
     def batch_size(self) -> int | None:
         return self.setup.model.batch_size
 

@@ -66,11 +66,11 @@ def estimator_outputs(estimator: object, labels: bool = False) -> ModelOutputs:
         functions["logit"] = Method(estimator, "decision_function")
     elif "probability" in functions:
         functions["logit"] = Chain((functions["probability"], log))
-    if labels or functions or hasattr(estimator, "classes_"):
+    classes = known_classes(estimator)
+    if labels or functions or classes is not None or _has_targets(estimator):
         functions["label"] = Method(estimator, "predict")
     else:
         functions["value"] = Method(estimator, "predict")
-    classes = known_classes(estimator)
     return ModelOutputs(
         type(estimator).__name__, functions, classes, to_numpy, inputs=inputs_of(estimator)
     )
@@ -84,6 +84,12 @@ def known_classes(estimator: object) -> tuple[object, ...] | None:
         return None
     classes = np.asarray(fitted)
     return tuple(classes.tolist()) if classes.ndim == 1 and classes.size else None
+
+
+def _has_targets(estimator: object) -> bool:
+    """Whether there is a list of classes per target; CatBoost's regressors have an empty one."""
+    fitted = getattr(estimator, "classes_", None)
+    return fitted is not None and len(fitted) > 0
 
 
 def _with_names(estimator: object, points: Array) -> Array:

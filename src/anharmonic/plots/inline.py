@@ -92,7 +92,7 @@ def _number(value: float, unit: str) -> str:
     if not math.isfinite(value):
         return "–"
     if unit == "share":
-        return f"{value:.1%}"
+        return f"{value:.0%}" if value in (0, 1) else f"{value:.1%}"
     return f"{value:.2g}" + ("×" if unit == "times" else "")
 
 

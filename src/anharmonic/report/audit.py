@@ -12,13 +12,11 @@ from anharmonic._core.files import write_text_whole
 from anharmonic.auditing.finding import CheckResult, Finding
 from anharmonic.auditing.glossary import GLOSSARY, used_in
 from anharmonic.auditing.result import Audit
+from anharmonic.auditing.wording import chance_of
 from anharmonic.plots.inline import draw
 from anharmonic.report.rendering import filled
 
 __all__ = ["audit_page", "write_audit"]
-
-ROWS = 12
-"""Rows that are named with a finding."""
 
 
 class FindingCard(NamedTuple):
@@ -31,7 +29,6 @@ class FindingCard(NamedTuple):
     next_step: str
     picture: str
     rows: str
-    side: str
     chance: str
     price: str
 
@@ -114,7 +111,6 @@ def _about(audit: Audit) -> str:
 
 
 def _card(finding: Finding) -> FindingCard:
-    rows = ", ".join(f"{row:,}" for row in finding.rows[:ROWS])
     return FindingCard(
         finding.severity,
         finding.name,
@@ -122,8 +118,7 @@ def _card(finding: Finding) -> FindingCard:
         finding.comparison,
         finding.next_step,
         "" if finding.picture is None else draw(finding.picture),
-        rows,
-        "in the reference" if finding.side == "reference" else "among the new rows",
+        finding.listed,
         _chance(finding.chance),
         f"It took {finding.queries:,} queries." if finding.queries else "It took no further query.",
     )
@@ -134,7 +129,7 @@ def _chance(chance: float) -> str:
         return "It is a fact about the rows that were asked, not an estimate."
     if chance < 1e-6:
         return "Chance explains it less than once in a million."
-    return f"Chance explains it with a probability of at most {chance:.1g}."
+    return f"Chance explains it with a probability of at most {chance_of(chance)}."
 
 
 def _row(result: CheckResult, audit: Audit) -> CheckRow:

@@ -8,6 +8,7 @@ import os
 import re
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from anharmonic import __version__
 from anharmonic._core.files import write_text_whole
@@ -113,10 +114,11 @@ def _result(
         "properties": {
             "severity": finding.severity,
             "subject": finding.subject,
-            "value": finding.measured.value,
+            "value": _finite(finding.measured.value),
             "interval": [_finite(finding.measured.low), _finite(finding.measured.high)],
             "chance": finding.chance,
             "rows": list(finding.rows),
+            "rowNames": list(finding.row_names),
         },
     }
 
@@ -130,13 +132,20 @@ def _location(
         name = audit.model
         return {"logicalLocations": [{"name": name, "kind": "object"}]}
     path = Path(chosen)
-    # A relative address is one within the repository.
-    address = path.as_posix() if not path.is_absolute() else path.as_uri()
-    where: dict[str, Any] = {"artifactLocation": {"uri": address}}
-    if finding.rows and finding.side and path.suffix.lower() == ".csv":
+    where: dict[str, Any] = {"artifactLocation": {"uri": _address(os.fspath(chosen))}}
+    single = not finding.drawn and not set(path.name) & set("*?[")
+    if finding.rows and finding.side and single and path.suffix.lower() == ".csv":
         # Rows count from 0, lines from 1, and the first line has the names.
         where["region"] = {"startLine": finding.rows[0] + 2}
     return {"physicalLocation": where}
+
+
+def _address(place: str) -> str:
+    """A file as a URI: relative where its path is, which means within the repository."""
+    if "://" in place:
+        return quote(place, safe=":/?&=%")
+    path = Path(place)
+    return path.as_uri() if path.is_absolute() else quote(path.as_posix())
 
 
 def _finite(value: float) -> float | None:

@@ -27,13 +27,18 @@ VARIES = 0.5
 
 
 class Repeated(NamedTuple):
-    """Different rows, which of them have the most frequent answer, and the next one's share."""
+    """Different rows, which of them have the most frequent answer, and the next one's share.
+
+    `is_end` says whether that answer is an end of what can be answered: a class that is sure, or
+    the smallest or largest number. Votes, leaves and clipped numbers pile up there by nature.
+    """
 
     part: Encoded
     rows: NDArray[np.bool_]
     of_reference: NDArray[np.bool_]
     places: NDArray[Any]
     next_share: float
+    is_end: bool
 
 
 def check_dead(context: Context) -> CheckResult:
@@ -45,12 +50,12 @@ def check_dead(context: Context) -> CheckResult:
     )
     if share.value < LEAST or repeated.rows.all():
         return CheckResult(NAME, TITLE, summary)
-    stands_out = share.value >= ALONE * repeated.next_share
+    stands_out = share.value >= ALONE * repeated.next_share and not repeated.is_end
     judged = _judged(context, repeated)
     if judged is None and not stands_out:
         return CheckResult(NAME, TITLE, summary)
     chance, varies = judged or (0.0, 1.0)
-    if not stands_out and varies < VARIES:
+    if varies < VARIES:
         return CheckResult(NAME, TITLE, summary)
     if stands_out:
         # Answers that are nearly all different have no leaf that rows could share by chance.
@@ -75,7 +80,7 @@ def _repeated(context: Context) -> Repeated:
     _, first = np.unique(both.words(), axis=0, return_index=True)
     first = np.sort(first)
     stacked = np.concatenate(answers)[first]
-    _, kind, counts = np.unique(stacked, axis=0, return_inverse=True, return_counts=True)
+    different, kind, counts = np.unique(stacked, axis=0, return_inverse=True, return_counts=True)
     order = np.argsort(-counts, kind="stable")
     following = counts[order[1]] / len(first) if len(order) > 1 else 0.0
     kept = Encoded(
@@ -89,7 +94,14 @@ def _repeated(context: Context) -> Repeated:
         first < len(context.reference.sample),
         first,
         float(following),
+        _is_end(context, different[order[0]], stacked),
     )
+
+
+def _is_end(context: Context, answer: Floats, answers: Floats) -> bool:
+    if context.task == "classes":
+        return bool(answer.max() > 1 - 1e-9)
+    return bool(answer[0] in (answers.min(), answers.max()))
 
 
 def _judged(context: Context, repeated: Repeated) -> tuple[float, float] | None:
@@ -104,14 +116,17 @@ def _judged(context: Context, repeated: Repeated) -> tuple[float, float] | None:
     rows = repeated.places[repeated.of_reference & repeated.rows]
     if len(rows) < 20:
         return None
-    said, given = judge.held_out[rows], labels[rows]
+    # Decisions are held against decisions: graded answers say more, and nothing is wrong.
+    hard = bool(np.isin(context.reference.answers, (0.0, 1.0)).all())
+    everywhere = context.decided(judge.held_out) if hard else judge.held_out
+    said, given = everywhere[rows], labels[rows]
     truth = (
         (given[:, None] == np.arange(said.shape[1])).astype(np.float64)
         if context.task == "classes"
         else given[:, None].astype(np.float64)
     )
     gain = ((truth - truth.mean(axis=0)) ** 2 - (truth - said) ** 2).sum(axis=1)
-    return above(gain), _spread(said) / max(_spread(judge.held_out), 1e-12)
+    return above(gain), _spread(said) / max(_spread(everywhere), 1e-12)
 
 
 def _spread(answers: Floats) -> float:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anharmonic._core.protocols import Floats
-from anharmonic.auditing.wording import column_named, quoted
+from anharmonic.auditing.wording import cell_of, column_named, quoted
 from anharmonic.measures.over_data.encoding import Column, Encoded
 
 __all__ = ["Place", "describe_rows"]
@@ -42,7 +42,11 @@ def _place(column: Column, inside: NDArray[np.bool_]) -> Place:
         return Place(column.name, f"{where} is {name}", rows, _fit(rows, inside))
     low, high = _range(column.values, inside)
     rows = (column.values >= low) & (column.values <= high)
-    words = f"{where} is {low:.4g}" if low == high else f"{where} is from {low:.4g} to {high:.4g}"
+    words = (
+        f"{where} is {cell_of(column, low)}"
+        if low == high
+        else f"{where} is from {cell_of(column, low)} to {cell_of(column, high)}"
+    )
     return Place(column.name, words, rows, _fit(rows, inside))
 
 

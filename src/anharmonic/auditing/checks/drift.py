@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -12,7 +13,14 @@ from anharmonic._core.protocols import Floats
 from anharmonic.auditing.context import Context
 from anharmonic.auditing.finding import CheckResult, Finding, Measured, Severity
 from anharmonic.auditing.picture import Picture, shares_of
-from anharmonic.auditing.wording import column_named, count_of, quoted
+from anharmonic.auditing.wording import (
+    cell_of,
+    chance_of,
+    column_named,
+    count_of,
+    number_of,
+    quoted,
+)
 from anharmonic.measures.over_data.encoding import Column
 
 __all__ = ["check_drift"]
@@ -44,15 +52,16 @@ def check_drift(context: Context) -> CheckResult:
     """Two-sample tests of every column and of the answers."""
     if context.new is None:
         return CheckResult(NAME, TITLE, "", skipped="there are no new rows beside the reference")
+    if len(context.new.sample) < 2:
+        return CheckResult(NAME, TITLE, "", skipped="one new row shows no drift", tests=0)
     compared = [*_columns(context), *_answers(context)]
     candidates = tuple(
         _finding(case, len(context.reference), len(context.new))
         for case in compared
         if case.measured.value >= (LEAST if case.part == "input" else ANSWERS[context.task])
     )
-    most = max(
-        (case for case in compared if case.part == "input"), key=lambda case: case.measured.value
-    )
+    inputs = [case for case in compared if case.part == "input"]
+    most = max(inputs or compared, key=lambda case: case.measured.value)
     summary = (
         f"Of {count_of(len(compared), 'distribution')} compared, {most.subject} differs most: by "
         f"{most.measured} of the rows."
@@ -76,7 +85,7 @@ def _columns(context: Context) -> Iterator[Compared]:
         if _has_levels(column, known, new):
             yield _levels(where, column, known, new)
         else:
-            yield _numbers(where, column.name, known, new)
+            yield _numbers(where, column, known, new)
 
 
 def _has_levels(column: Column, known: Floats, new: Floats) -> bool:
@@ -94,7 +103,7 @@ def _answers(context: Context) -> Iterator[Compared]:
     # Of two classes one says it all.
     places = range(known.shape[1]) if known.shape[1] > 2 else (1,)
     for place in places:
-        named = f"the model's probability of {quoted(context.classes[place])}"
+        named = f"the model's {context.reading.word} of {quoted(context.classes[place])}"
         yield _means(named, known[:, place], new[:, place], 1.0)
 
 
@@ -115,14 +124,14 @@ def _means(subject: str, known: Floats, new: Floats, unit: float) -> Compared:
         "",
         Measured(abs(apart), max(0.0, low), high, "share"),
         float(np.nan_to_num(tested.pvalue, nan=1.0)),
-        f"its mean goes from {before:.3g} to {after:.3g}",
+        f"its mean goes from {number_of(before, 3)} to {number_of(after, 3)}",
         shares_of(f"Distribution of {subject}", known, new, SIDES),
         "answer",
         "" if unit == 1 else " of its spread",
     )
 
 
-def _numbers(subject: str, column: str, known: Floats, new: Floats) -> Compared:
+def _numbers(subject: str, column: Column, known: Floats, new: Floats) -> Compared:
     """Kolmogorov and Smirnov's test; ties only make it more careful."""
     tested = stats.ks_2samp(known, new, method="auto")
     distance = float(tested.statistic)
@@ -130,16 +139,18 @@ def _numbers(subject: str, column: str, known: Floats, new: Floats) -> Compared:
     reach = sum(float(np.sqrt(np.log(2 / 0.025) / (2 * len(side)))) for side in (known, new))
     measured = Measured(distance, max(0.0, distance - reach), min(1.0, distance + reach), "share")
     before, after = float(np.median(known)), float(np.median(new))
-    change = f"its median goes from {before:.3g} to {after:.3g}"
-    picture = shares_of(f"Distribution of {subject}", known, new, SIDES)
-    return Compared(subject, column, measured, float(tested.pvalue), change, picture, "input")
+    change = f"its median goes from {cell_of(column, before, 3)} to {cell_of(column, after, 3)}"
+    picture = shares_of(
+        f"Distribution of {subject}", known, new, SIDES, words=partial(cell_of, column, digits=3)
+    )
+    return Compared(subject, column.name, measured, float(tested.pvalue), change, picture, "input")
 
 
 def _levels(where: str, column: Column, known: Floats, new: Floats) -> Compared:
     levels = np.unique(known) if column.levels else np.unique(np.concatenate([known, new]))
     counts = np.array([[np.sum(side == level) for level in levels] for side in (known, new)])
     names = [
-        column.texts[int(level)] if column.texts else f"{level:.4g}" for level in levels.tolist()
+        column.texts[int(level)] if column.texts else number_of(level) for level in levels.tolist()
     ]
     return _counted(where, column.name, counts, names)
 
@@ -215,7 +226,7 @@ def _finding(case: Compared, known: int, new: int) -> Finding:
         ),
         comparison=(
             f"Two random halves of the same {known + new:,} rows would differ so much with a "
-            f"chance of {_small(case.chance)}."
+            f"chance of {chance_of(case.chance)}."
         ),
         next_step=(
             "Look at the drifted columns first: the answers follow them; then label some of the "
@@ -229,7 +240,3 @@ def _finding(case: Compared, known: int, new: int) -> Finding:
         columns=(case.column,) if case.column else (),
         picture=case.picture,
     )
-
-
-def _small(chance: float) -> str:
-    return "less than 1 in a million" if chance < 1e-6 else f"{chance:.1g}"

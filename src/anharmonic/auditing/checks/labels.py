@@ -16,7 +16,8 @@ from anharmonic.auditing.context import Context
 from anharmonic.auditing.finding import CheckResult, Finding, Measured, Severity, percent
 from anharmonic.auditing.judging import Judge
 from anharmonic.auditing.picture import Bar, Picture
-from anharmonic.auditing.statistics import normal_tail, share_above, share_of
+from anharmonic.auditing.statistics import higher, normal_tail, share_above, share_of
+from anharmonic.auditing.wording import number_of
 from anharmonic.measures.over_data.distinct import row_keys
 
 __all__ = ["check_labels", "flipped_share", "swapped_share"]
@@ -44,9 +45,9 @@ SWAPPED = 0.02
 HEAVIEST = 1.5
 """The least degrees of freedom of errors: the heaviest tails that they have by nature."""
 SEVERE = 0.08
-HARDER, FEWER = 0.04, 0.015
+HARDER = 0.04
 """How much more of the labels, or of their variance, the judge must miss at the reference than at
-new rows, so that it matters; and how much more it may miss for being fitted to fewer rows there."""
+new rows, so that it matters."""
 FEWEST = 50
 """Rows of either side, no copies, that are compared."""
 
@@ -168,7 +169,7 @@ def _numbers(context: Context, labels: NDArray[Any], judge: Judge) -> CheckResul
         Picture(
             "histograms",
             "Distance of labels from what other rows say",
-            bins=tuple(f"{value:.3g}" for value in _edges(distance)[:-1]),
+            bins=tuple(number_of(value, 3) for value in _edges(distance)[:-1]),
             sides=(
                 (
                     "labels",
@@ -190,14 +191,16 @@ def _harder_than_new(
 ) -> Finding | None:
     """Whether the judge errs more at the reference, cross-validated, than at new rows.
 
-    Copies are in one fold, so that on both sides rows count that no other row of the reference is
-    a copy of.
+    At new rows it is the mean of the same fits, which saw as many rows: with few rows, a fit to
+    all of them would err less. Copies are in one fold, so that on both sides rows count that no
+    other row of the reference is a copy of.
     """
     single, fresh = _without_twins(context)
     if min(single.sum(), fresh.sum()) < FEWEST:
         return None
     own = context.losses(judge.held_out, labels)[single]
-    other = context.losses(judge.new, new_labels)[fresh]
+    fits = judge.yardstick.new_by_fold
+    other = np.mean([context.losses(answers, new_labels)[fresh] for answers in fits], axis=0)
     unit = 1.0 if context.task == "classes" else judge.base
     difference = float(own.mean() - other.mean()) / unit
     error = float(np.sqrt(own.var() / len(own) + other.var() / len(other))) / unit
@@ -213,12 +216,12 @@ def _harder_than_new(
     return _finding(
         context,
         measured,
-        # The judge of the reference is fitted to fewer rows: that much more it may err.
-        normal_tail((difference - FEWER) / error),
+        higher(own, other),
         f"The labels of the reference contradict {judge.yardstick.words} more than those of the "
         f"new rows do, by {measured} {told}.",
-        f"It is cross-validated: at the reference it misses {percent(known)} {told}, at new rows "
-        f"{percent(met)}; labels that are as right would make these alike.",
+        f"Fitted to four fifths of the reference at a time, it misses {percent(known)} {told} in "
+        f"the rest and {percent(met)} in the new rows; labels that are as right would make these "
+        "alike.",
         _suspects(context, labels, _doubt(context, labels, judge)),
         Picture("dots", f"Share {told} that is missed", unit="share", bars=bars),
     )

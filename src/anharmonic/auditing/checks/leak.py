@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anharmonic._core.protocols import Floats
+from anharmonic._core.protocols import Floats, Integers
 from anharmonic.auditing.context import Context
 from anharmonic.auditing.finding import CheckResult, Finding, Measured, percent
 from anharmonic.auditing.picture import Bar, Picture
 from anharmonic.auditing.statistics import above, share_of
 from anharmonic.auditing.wording import column_named
 from anharmonic.auditing.yardsticks import FOLDS, fit_yardsticks, fold_of
-from anharmonic.measures.over_data.encoding import Encoded
+from anharmonic.measures.over_data.encoding import Column, Encoded
 
 __all__ = ["check_leak"]
 
@@ -41,7 +41,8 @@ def check_leak(context: Context) -> CheckResult:
     first = int(order[0])
     explained = 1 - float(losses[first].mean()) / base if base else 0.0
     where = column_named(context.names[first])
-    summary = f"Alone, {where} explains most of the labels: {percent(max(0.0, explained))}."
+    share = percent(max(0.0, explained))
+    summary = f"Alone, {where} explains more of the labels than any other: {share}."
     tests = len(losses)
     if len(losses) < 2 or explained < EXPLAINED[context.task]:
         return CheckResult(NAME, TITLE, summary, tests=tests)
@@ -62,7 +63,7 @@ def _base(context: Context, labels: NDArray[Any]) -> float:
 
 
 def _alone(context: Context, part: Encoded, labels: NDArray[Any]) -> list[Floats]:
-    """The cross-validated loss of each row by each column alone: a small tree."""
+    """The cross-validated loss of each row by each column alone: a small tree, or its levels."""
     from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
     is_classes = context.task == "classes"
@@ -71,6 +72,9 @@ def _alone(context: Context, part: Encoded, labels: NDArray[Any]) -> list[Floats
     losses = []
     rules = context.encoded.rules
     for place, column in enumerate(part.columns):
+        if column.levels:
+            losses.append(context.losses(_by_level(context, column, labels, fold), labels))
+            continue
         features = Encoded((column,), (column.name,), ()).for_trees([rules[place]])
         answers = np.empty((len(labels), len(context.classes) if is_classes else 1))
         with warnings.catch_warnings():
@@ -87,6 +91,26 @@ def _alone(context: Context, part: Encoded, labels: NDArray[Any]) -> list[Floats
                 )
         losses.append(context.losses(answers, labels))
     return losses
+
+
+def _by_level(context: Context, column: Column, labels: NDArray[Any], fold: Integers) -> Floats:
+    """What other folds' rows of the same level say, a gap being one; else what all of them say.
+
+    However many levels there are: a code may give the label away and be shared by few rows.
+    """
+    is_classes = context.task == "classes"
+    wide = labels[:, None] == np.arange(len(context.classes)) if is_classes else labels[:, None]
+    codes = np.where(np.isnan(column.values), column.levels, column.values).astype(np.int64)
+    answers = np.empty(wide.shape)
+    for number in range(FOLDS):
+        inside = fold != number
+        sums = np.zeros((column.levels + 1, wide.shape[1]))
+        np.add.at(sums, codes[inside], wide[inside])
+        counts = np.bincount(codes[inside], minlength=column.levels + 1)[:, None]
+        overall = wide[inside].mean(axis=0)
+        means = np.where(counts > 0, sums / np.maximum(counts, 1), overall)
+        answers[~inside] = means[codes[~inside]]
+    return answers
 
 
 def _rest(context: Context, part: Encoded, labels: NDArray[Any], without: int) -> Floats:

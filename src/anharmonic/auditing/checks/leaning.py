@@ -55,7 +55,7 @@ def check_leaning(context: Context) -> CheckResult:
     )
     if not bars:
         return CheckResult(NAME, TITLE, "", skipped="the model answers no exchanged row", tests=0)
-    what = "probability" if context.task == "classes" else "units of the answers' spread"
+    what = context.reading.word if context.task == "classes" else "units of the answers' spread"
     most = [f"{bar.name} ({bar.value:.2g})" for bar in bars[:3]]
     return CheckResult(
         NAME,

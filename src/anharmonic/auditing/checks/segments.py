@@ -15,7 +15,8 @@ from anharmonic.auditing.context import Context
 from anharmonic.auditing.finding import CheckResult, Finding, Measured
 from anharmonic.auditing.picture import Bar, Picture
 from anharmonic.auditing.statistics import above, higher, ratio_of
-from anharmonic.auditing.wording import column_named, quoted
+from anharmonic.auditing.wording import cell_of, column_named, quoted
+from anharmonic.auditing.yardsticks import Yardstick
 from anharmonic.measures.over_data.encoding import Column
 
 __all__ = ["check_segments"]
@@ -40,7 +41,9 @@ def check_segments(context: Context) -> CheckResult:
     """A segment is chosen on one half of the new rows and tested on the other.
 
     It must be worse than a quick model there, and worse than the model is elsewhere: one that
-    bends everywhere has no region that bends.
+    bends everywhere has no region that bends. Of the quick models that are about as good as the
+    best one, it is held against the one that bends most: which of them is best is chance, and
+    beside a straight line everything bends.
     """
     if context.new is None or context.judge is None:
         return CheckResult(
@@ -48,26 +51,25 @@ def check_segments(context: Context) -> CheckResult:
         )
     judge = context.judge.yardstick
     own = context.bends.of("model", context.reference.answers, context.new.answers).new
-    other = context.bends.of(judge.name, judge.fitted, judge.new).new
     assert own is not None
-    assert other is not None
-    cases = [("bends", own.values, other.values)]
+    rough, other = max(_bends_of_peers(context), key=lambda pair: float(pair[1].mean()))
+    cases = [("bends", own.values, other, rough.words)]
     labels, measured = context.new.sampled_labels, context.bends.new_rows
     if labels is not None:
         lost = (context.losses(answers, labels) for answers in (context.new.answers, judge.new))
         mine, judged = (loss[measured] for loss in lost)
-        cases.append(("errs", mine, judged))
+        cases.append(("errs", mine, judged, judge.words))
     segments = [segment._replace(rows=segment.rows[measured]) for segment in _segments(context)]
     random = generator(context.seed, Stream.AUDIT_HALVES)
     half = random.permutation(len(own)) % 2 == 0
     candidates, told = [], []
-    for verb, mine, judged in cases:
+    for verb, mine, judged, words in cases:
         best = _worst(segments, half, mine - WORSE * judged)
         if best is None:
             continue
         inside, outside = best.rows & ~half, ~best.rows & ~half
         ratio = ratio_of(mine[inside], judged[inside])
-        told.append(f"it {verb} most beside {judge.words} where {best.words}: {ratio}")
+        told.append(f"it {verb} most beside {words} where {best.words}: {ratio}")
         elsewhere = ratio_of(mine[outside], judged[outside])
         if (
             ratio.value >= max(WORSE, elsewhere.value)
@@ -75,7 +77,7 @@ def check_segments(context: Context) -> CheckResult:
         ):
             excess = mine - WORSE * judged
             chance = max(above(excess[inside]), higher(excess[inside], excess[outside]))
-            candidates.append(_finding(context, verb, best, ratio, elsewhere, chance))
+            candidates.append(_finding(words, verb, best, ratio, elsewhere, chance))
     summary = "; ".join(told) or "no part of a column has enough rows"
     return CheckResult(
         NAME,
@@ -84,6 +86,14 @@ def check_segments(context: Context) -> CheckResult:
         tuple(candidates),
         tests=len(cases),
     )
+
+
+def _bends_of_peers(context: Context) -> Iterator[tuple[Yardstick, Floats]]:
+    """Quick models that are about as good as the best one, and how much each bends at new rows."""
+    for peer in context.peers:
+        bend = context.bends.of(peer.name, peer.fitted, peer.new).new
+        assert bend is not None
+        yield peer, bend.values
 
 
 def _segments(context: Context) -> Iterator[Segment]:
@@ -105,18 +115,18 @@ def _of_column(column: Column) -> Iterator[Segment]:
     if not len(present):
         return
     low, middle, high = np.quantile(present, [0.25, 0.5, 0.75])
-    yield Segment(column.name, f"{where} is at most {low:.4g}", values <= low)
+    yield Segment(column.name, f"{where} is at most {cell_of(column, low)}", values <= low)
     yield Segment(
         column.name,
-        f"{where} is between {low:.4g} and {middle:.4g}",
+        f"{where} is between {cell_of(column, low)} and {cell_of(column, middle)}",
         (values > low) & (values <= middle),
     )
     yield Segment(
         column.name,
-        f"{where} is between {middle:.4g} and {high:.4g}",
+        f"{where} is between {cell_of(column, middle)} and {cell_of(column, high)}",
         (values > middle) & (values <= high),
     )
-    yield Segment(column.name, f"{where} is above {high:.4g}", values > high)
+    yield Segment(column.name, f"{where} is above {cell_of(column, high)}", values > high)
 
 
 def _worst(segments: list[Segment], half: NDArray[np.bool_], excess: Floats) -> Segment | None:
@@ -131,15 +141,13 @@ def _worst(segments: list[Segment], half: NDArray[np.bool_], excess: Floats) -> 
 
 
 def _finding(
-    context: Context,
+    words: str,
     verb: str,
     segment: Segment,
     ratio: Measured,
     elsewhere: Measured,
     chance: float,
 ) -> Finding:
-    assert context.judge is not None
-    words = context.judge.yardstick.words
     return Finding(
         check=NAME,
         name="Region that bends" if verb == "bends" else "Region with more errors",

@@ -13,7 +13,7 @@ from anharmonic.auditing.context import Context
 from anharmonic.auditing.finding import CheckResult, Finding, Severity, percent
 from anharmonic.auditing.picture import Bar, Picture
 from anharmonic.auditing.statistics import all_in_one, share_of
-from anharmonic.auditing.wording import column_named, count_of, named, quoted
+from anharmonic.auditing.wording import cell_of, column_named, count_of, named, quoted
 from anharmonic.measures.over_data.encoding import Column
 
 __all__ = ["check_range", "check_unseen"]
@@ -92,18 +92,12 @@ def _beyond(column: Column, new: Floats, known: Floats) -> Iterator[Outside]:
         ("below", inside.min(), new < inside.min()),
     ):
         chance = all_in_one(int(beyond.sum()), len(new), len(known))
-        what = f"are {side} {_number(column, end)}, the reference's {_end(side)}"
+        what = f"are {side} {cell_of(column, end)}, the reference's {_end(side)}"
         yield Outside(column.name, what, beyond, chance, 1 / (len(known) + 1))
 
 
 def _end(side: str) -> str:
     return "largest" if side == "above" else "smallest"
-
-
-def _number(column: Column, value: float) -> str:
-    if column.unit:
-        return str(np.array([int(value)]).astype(column.unit)[0])
-    return f"{value:.4g}"
 
 
 def _levels(column: Column, new: Floats, known: Floats) -> Outside:
