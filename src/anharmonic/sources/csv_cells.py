@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from anharmonic.sources.retyping import SOME
 
-__all__ = ["Cells", "OtherKind", "kind_of_first", "kind_of_texts"]
+__all__ = ["Cells", "OtherKind", "decoded", "kind_of_first", "kind_of_texts"]
 
 FEWEST = 10
 """Cells from which on a single wrong one does not make a column of numbers a text."""
@@ -84,10 +84,37 @@ class Cells:
         return pc.replace_substring(texts, ",", ".") if pointed else texts
 
 
+def decoded(cells: Any) -> tuple[Any, NDArray[np.bool_]]:
+    r"""Bytes as texts, null where they are none in UTF-8, and which those are.
+
+    >>> import pyarrow as pa
+    >>> texts, garbled = decoded(pa.array([b"a", b"\xff", None]))
+    >>> texts.to_pylist(), garbled.tolist()
+    (['a', None, None], [False, True, False])
+    """
+    import pyarrow as pa
+
+    try:
+        return cells.cast(pa.string()), np.zeros(len(cells), dtype=bool)
+    except pa.ArrowInvalid:
+        texts = pa.array([_text_of(cell) for cell in cells.to_pylist()], pa.string())
+        garbled = texts.is_null().to_numpy(False) & cells.is_valid().to_numpy(False)
+        return texts, np.asarray(garbled)
+
+
+def _text_of(cell: bytes | None) -> str | None:
+    try:
+        return None if cell is None else cell.decode()
+    except UnicodeDecodeError:
+        return None
+
+
 def kind_of_first(cells: Any, how: Cells) -> Any:
     """The type of a column: that of its first cells, though a few of these may be wrong."""
     import pyarrow as pa
 
+    if pa.types.is_binary(cells.type):
+        cells, _ = decoded(cells)
     if not pa.types.is_string(cells.type) or len(cells) < FEWEST:
         return cells.type
     for kind in (pa.int64(), pa.float64()):

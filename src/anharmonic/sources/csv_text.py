@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from anharmonic._core.files import csv_dialect
-from anharmonic.sources.csv_cells import Cells, OtherKind, kind_of_first, kind_of_texts
+from anharmonic._core.files import csv_dialect, is_closed, spans_lines
+from anharmonic.sources.csv_cells import Cells, OtherKind, decoded, kind_of_first, kind_of_texts
 from anharmonic.sources.formats import require_distinct
-from anharmonic.sources.retyping import BLOCK, ROW, SHOWN, Kinds, Retyped
+from anharmonic.sources.retyping import BLOCK, ROW, SHOWN, SOME, Kinds, Retyped
 from anharmonic.sources.rows import Aside
 
 if TYPE_CHECKING:
@@ -18,11 +18,14 @@ if TYPE_CHECKING:
 
 __all__ = ["csv_blocks"]
 
-HEAD, LINES = 1 << 16, 10
-"""Bytes at the beginning that types are taken from; more where they hold fewer lines."""
+HEAD, LINES, END = 1 << 16, 10, 1 << 10
+"""Bytes at the beginning that types are taken from (more where they hold fewer lines), and bytes at
+the end that are remembered."""
 
 
-def csv_blocks(stream: Any, name: str, known: Kinds, aside: list[Aside]) -> Iterator[pa.Table]:
+def csv_blocks(
+    stream: Any, name: str, known: Kinds, aside: list[Aside], *, tabs: bool = False
+) -> Iterator[pa.Table]:
     """A .csv or .tsv file block by block, with the number of every row.
 
     Parameters
@@ -33,6 +36,8 @@ def csv_blocks(stream: Any, name: str, known: Kinds, aside: list[Aside]) -> Iter
         Types that an earlier look at the file found; the others are those of its first lines.
     aside
         Takes lines and cells that are unlike the rest.
+    tabs
+        Whether the file's name says that tabs separate its cells.
     """
     import pyarrow as pa
     from pyarrow import csv
@@ -40,20 +45,25 @@ def csv_blocks(stream: Any, name: str, known: Kinds, aside: list[Aside]) -> Iter
     head, whole = _head(stream)
     if whole and len(head.strip().splitlines()) < 2:
         return  # a header alone, or nothing at all
-    separator, comma = csv_dialect(head)
+    separator, comma = csv_dialect(head, tabs)
     bad: set[int] = set()
+    last: tuple[int, str] = (-1, "")
 
     def skip(row: Any) -> str:
+        nonlocal last
         # Physical numbers begin at 1 with the header.
         number = row.number - 2
         bad.add(number)
+        last = (number, row.text)
         wrong = f"{row.actual_columns} cells for {row.expected_columns} columns"
         aside.append(Aside(name, number, 1, f"{wrong}: {row.text[:SHOWN]}"))
         return "skip"
 
     options = {
         "read_options": csv.ReadOptions(block_size=BLOCK, use_threads=False),
-        "parse_options": csv.ParseOptions(delimiter=separator, invalid_row_handler=skip),
+        "parse_options": csv.ParseOptions(
+            delimiter=separator, newlines_in_values=True, invalid_row_handler=skip
+        ),
     }
     convert = csv.ConvertOptions(
         decimal_point="," if comma else ".",
@@ -71,24 +81,68 @@ def csv_blocks(stream: Any, name: str, known: Kinds, aside: list[Aside]) -> Iter
     # The head has been looked at: its bad lines come again.
     bad.clear()
     aside.clear()
-    as_text = csv.ConvertOptions(
+    as_bytes = csv.ConvertOptions(
         strings_can_be_null=True,
         quoted_strings_can_be_null=False,
-        column_types=dict.fromkeys(kinds, pa.string()),
+        column_types=dict.fromkeys(kinds, pa.binary()),
     )
     number = 0
     joined = _WholeLines(head, stream)
-    read = csv.open_csv(pa.PythonFile(joined, "r"), convert_options=as_text, **options)
-    for record in read:
+    read = csv.open_csv(pa.PythonFile(joined, "r"), convert_options=as_bytes, **options)
+    for record, is_last in _and_last(read):
         table = pa.Table.from_batches([record])
         # Lines that were skipped have numbers too.
         candidates = np.arange(number, number + len(table) + len(bad))
         numbers = np.setdiff1d(candidates, list(bad))[: len(table)]
         number = int(numbers[-1]) + 1 if len(table) else number
         bad -= set(range(number))
-        yield _typed(table.add_column(0, ROW, pa.array(numbers)), kinds, name, aside, cells)
+        table = table.add_column(0, ROW, pa.array(numbers))
+        unclosed = _unclosed(table, last, joined.end) if is_last else None
+        # What it swallowed is no cell.
+        aside[:] = [row for row in aside if unclosed is None or row.row != unclosed]
+        whole_rows = table[: len(table) - (unclosed == number - 1)]
+        yield _typed(whole_rows, kinds, name, aside, cells)
+        if unclosed is not None and joined.failed is None:
+            raise ValueError(f"a quote that begins in row {unclosed:,} is never closed")
     if joined.failed is not None:
         raise joined.failed
+
+
+def _and_last(records: Iterator[Any]) -> Iterator[tuple[Any, bool]]:
+    """Records, and whether each is the last; an error comes when all before it are out."""
+    record = next(records, None)
+    while record is not None:
+        failed: Exception | None = None
+        try:
+            following = next(records, None)
+        except (ValueError, OSError) as problem:
+            following, failed = None, problem
+            if "straddling" in str(problem):
+                failed = ValueError("a line is very long, as where a quote is never closed")
+        yield record, following is None and failed is None
+        if failed is not None:
+            raise failed
+        record = following
+
+
+def _unclosed(table: pa.Table, skipped: tuple[int, str], end: bytes) -> int | None:
+    """The number of a file's last row where a quote in it is never closed; None where all are.
+
+    Parameters
+    ----------
+    table
+        The last rows.
+    skipped
+        The number and the text of the last line that was none.
+    end
+        The last bytes of the file.
+    """
+    number = table[ROW][-1].as_py() if len(table) else -1
+    if skipped[0] > number:
+        return skipped[0] if skipped[1].count('"') % 2 else None
+    cell = table[-1][-1].as_py() if len(table) else None
+    spans = spans_lines(None if cell is None else cell.decode("utf-8", "replace"))
+    return number if spans and not is_closed(end) else None
 
 
 def _typed(table: pa.Table, kinds: Kinds, name: str, aside: list[Aside], cells: Cells) -> pa.Table:
@@ -98,7 +152,14 @@ def _typed(table: pa.Table, kinds: Kinds, name: str, aside: list[Aside], cells: 
     keep = np.ones(len(table), dtype=bool)
     columns, others = {}, {}
     for column in kinds:
-        texts = table[column].combine_chunks()
+        texts, garbled = decoded(table[column].combine_chunks())
+        if garbled.sum() > max(1, SOME * len(garbled)):
+            raise ValueError(f"column {column} is not written in UTF-8: save the file in UTF-8")
+        for row in np.flatnonzero(garbled & keep).tolist():
+            cell = str(table[column][row].as_py())[:SHOWN]
+            reason = f"column {column} holds {cell}, which is no text in UTF-8"
+            aside.append(Aside(name, table[ROW][row].as_py(), 1, reason))
+        keep &= ~garbled
         if kinds[column] == pa.null() and texts.null_count < len(texts):
             # The column was empty so far, and what is empty is written as fractions.
             found = kind_of_texts(texts, cells)
@@ -145,7 +206,7 @@ class _WholeLines:
     def __init__(self, head: bytes, rest: Any) -> None:
         self.begun, self.ready, self.rest = head, bytearray(), rest
         self.failed: Exception | None = None
-        self.ended = False
+        self.ended, self.end = False, b""
 
     def read(self, size: int = -1) -> bytes:
         """The next bytes, whole lines but for the last of the file."""
@@ -154,6 +215,7 @@ class _WholeLines:
         wanted = len(self.ready) if size < 0 else size
         taken = bytes(self.ready[:wanted])
         del self.ready[:wanted]
+        self.end = (self.end + taken)[-END:] if len(taken) < END else taken[-END:]
         return taken
 
     def _read_on(self) -> None:

@@ -18,6 +18,7 @@ from anharmonic._core.streams import Stream
 from anharmonic.errors import AnharmonicError, InputError, first_line
 from anharmonic.sources.formats import RowReader, check_readable
 from anharmonic.sources.identity import file_addresses, key_addresses
+from anharmonic.sources.kinds import as_kind
 from anharmonic.sources.patience import read_patiently
 from anharmonic.sources.retyping import ROW
 from anharmonic.sources.rows import Aside, Rows, Shard
@@ -247,7 +248,8 @@ class Dataset:
 
         reader = self._reader(file, batch)
         try:
-            read = pa.concat_tables(reader.rows(start, stop)).combine_chunks()
+            pieces = [self._typed(piece) for piece in reader.rows(start, stop)]
+            read = pa.concat_tables(pieces).combine_chunks()
         except BaseException:
             self._let_go()
             raise
@@ -255,10 +257,22 @@ class Dataset:
         columns = {
             name: pa.repeat(pa.scalar(parts[name], kind), len(read))
             if name in parts
-            else _as(read[name], kind)
+            else read[name]
             for name, kind in self._needed.items()
         }
         return pa.table(columns)
+
+    def _typed(self, piece: pa.Table) -> pa.Table:
+        """What was read, in the dataset's own types: pieces of a file count categories alike."""
+        import pyarrow as pa
+
+        columns = {
+            name: as_kind(piece[name], kind, exact=name == self.key)
+            for name, kind in self._needed.items()
+            if name in piece.column_names
+        }
+        # Rows of a file of which folders say all columns are counted by what was read.
+        return pa.table(columns) if columns else piece
 
     def _reader(self, file: DataFile, batch: int) -> RowReader:
         """The file, open where this thread left it."""
@@ -299,10 +313,6 @@ class Dataset:
             return np.arange(start, stop)
         low, high = np.searchsorted(self.chosen, (start, stop))
         return np.asarray(self.chosen[low:high])
-
-
-def _as(column: Any, kind: Any) -> Any:
-    return column if kind is None or column.type == kind else column.cast(kind)
 
 
 def _concatenated(parts: list[Rows]) -> Rows:

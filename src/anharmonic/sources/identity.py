@@ -6,6 +6,7 @@ worker, in any order. A table in memory and a single file agree: row i has the n
 
 from __future__ import annotations
 
+import math
 from hashlib import blake2b
 from typing import Any
 
@@ -58,10 +59,10 @@ def key_addresses(keys: Any) -> Integers:
 
 
 def plain_key(key: object) -> int | str | None:
-    r"""A key as JSON holds it.
+    r"""A key as JSON holds it; None where there is none, however that is written.
 
-    >>> plain_key(7), plain_key("a"), plain_key(b"a"), plain_key(b"\xff")
-    (7, 'a', 'a', 'ff')
+    >>> plain_key(7), plain_key("a"), plain_key(b"a"), plain_key(b"\xff"), plain_key(float("nan"))
+    (7, 'a', 'a', 'ff', None)
     """
     if isinstance(key, bytes):
         try:
@@ -70,7 +71,7 @@ def plain_key(key: object) -> int | str | None:
             return key.hex()
     if key is None or (isinstance(key, int) and not isinstance(key, bool)):
         return key
-    return str(key)
+    return None if isinstance(key, float) and math.isnan(key) else str(key)
 
 
 def _of_numbers(keys: Any) -> Integers:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from anharmonic.errors import InputError, first_line
@@ -46,6 +47,7 @@ def stage(
     filesystem: Any,
     target: str,
     check: Callable[[], None],
+    kinds: Kinds | None = None,
 ) -> Staged:
     """Write a text file as Parquet.
 
@@ -59,9 +61,12 @@ def stage(
         Where to write.
     check
         Raises OSError where the file's bytes cannot be had now: then nothing of it is damaged.
+    kinds
+        Types that columns have because other files say so.
     """
-    read = json_blocks if ending.startswith(JSON) else csv_blocks
-    known: Kinds = {}
+    separated = partial(csv_blocks, tabs=ending.startswith(".tsv"))
+    read = json_blocks if ending.startswith(JSON) else separated
+    known: Kinds = {**(kinds or {})}
     while True:
         source.seek(0)
         aside: list[Aside] = []

@@ -21,7 +21,7 @@ from anharmonic.measures.streaming.folder import MANIFEST, SCORES, SUMMARY, RunF
 from anharmonic.measures.streaming.manifest import Manifest
 from anharmonic.measures.streaming.shard_work import WORST, Report
 from anharmonic.scores import COLUMNS, Scores
-from anharmonic.sources.locations import PathLike
+from anharmonic.sources.locations import PathLike, is_folder
 from anharmonic.sources.temporary import TemporaryFolder
 
 if TYPE_CHECKING:
@@ -80,6 +80,8 @@ class StoredScores:
     @classmethod
     def load(cls, path: PathLike) -> StoredScores:
         """Open the folder of a run that came to its end."""
+        if not is_folder(path):
+            raise InputError(f"there is no folder {path}: give the one that out= or --out named")
         folder = RunFolder.at(path)
         manifest, summary = folder.read(MANIFEST), folder.read(SUMMARY)
         if manifest is None:
