@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import csv
+import errno
+import gzip
+import io
+import json
+import sys
 
 import numpy as np
 import pandas as pd
@@ -14,7 +19,7 @@ import anharmonic as ah
 from anharmonic._core.files import read_data
 from anharmonic.errors import InputError, SettingsError
 from anharmonic.sources import csv_text, files
-from tests.scale.generated import table, wavy
+from tests.scale.generated import parquet_folder, table, wavy
 
 GIVEN = {"radius": 0.3, "scale": [1.0] * 4, "ball": "auto pairs"}
 
@@ -93,6 +98,18 @@ def test_numbers_in_one_text_file_and_words_in_another_are_texts(tmp_path):
     rows, dataset = read(files(tmp_path))
     assert rows["colour"].to_pylist() == ["01", "2", "3", "4", "five", "6", None, None, None]
     assert dataset.broken == ()
+
+
+def test_days_in_one_file_and_moments_in_another_are_moments(tmp_path):
+    for number, moment in enumerate(("2024-01-02", "2024-01-02 10:00:00")):
+        table(3, number).to_pandas().assign(when=moment).to_csv(
+            tmp_path / f"{number}.csv", index=False
+        )
+    rows, _ = read(files(tmp_path))
+    assert [str(when) for when in rows["when"].to_pylist()[2:4]] == [
+        "2024-01-02 00:00:00",
+        "2024-01-02 10:00:00",
+    ]
 
 
 def test_kinds_that_nothing_holds_are_named_with_their_files(tmp_path):
@@ -236,6 +253,98 @@ def test_a_name_that_says_tabs_is_believed(tmp_path):
     assert (
         rows.column_names == list(read_data(tmp_path / "rows.tsv")) == ["height, cm", "weight, kg"]
     )
+
+
+def test_a_line_of_noise_costs_that_line(tmp_path, capfd):
+    lines = table(300).to_pandas().to_csv(index=False).encode().splitlines()
+    lines[201] = b"\xff\xfe\x80 noise"
+    (tmp_path / "rows.csv").write_bytes(b"\n".join(lines))
+    rows, dataset = read(files(tmp_path / "rows.csv"))
+    assert len(rows) == 299
+    assert [(row.row, row.rows) for row in dataset.broken] == [(200, 1)]
+    assert capfd.readouterr().err == ""
+    (tmp_path / "rows.csv").write_bytes("größe,b\n1,2\n3,4\n".encode("latin-1"))
+    with pytest.raises(InputError, match="first line is not written in UTF-8"):
+        files(tmp_path / "rows.csv").open()
+
+
+@pytest.mark.parametrize("packed", [False, True], ids=["plain", "packed"])
+@pytest.mark.parametrize("begun", [b"", b"\xef\xbb\xbf", b"\n"], ids=["at once", "mark", "line"])
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_standard_input_is_known_by_what_it_holds(monkeypatch, kind, begun, packed):
+    frame = table(50).to_pandas()
+    text = frame.to_csv(index=False)
+    if kind == "jsonl":
+        text = "\n".join(json.dumps(row) for row in frame.to_dict("records"))
+    content = begun + text.encode()
+    content = gzip.compress(content) if packed else content
+
+    def pipe():
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+
+    pipe()
+    assert read(files("-"))[0].equals(table(50))
+    pipe()
+    assert read_data("-").equals(frame)
+
+
+def full(*_, **__):
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_a_full_disk_is_no_damage_of_the_data(tmp_path, monkeypatch):
+    """What cannot be written now says nothing about what was read, and what is there stays."""
+    table(300).to_pandas().to_csv(tmp_path / "rows.csv", index=False)
+    pq.write_table(table(300), tmp_path / "rows.parquet")
+    write = pq.ParquetWriter.write_table
+    monkeypatch.setattr(pq.ParquetWriter, "write_table", full)
+    words = r"cannot be written \(.*No space left.*make room and start again"
+    for ending in ("csv", "parquet"):
+        source = files(tmp_path / f"rows.{ending}")
+        with pytest.raises(InputError, match=words):
+            ah.gamma(wavy, source, out=tmp_path / ending, **GIVEN)
+        with pytest.raises(InputError, match=words):
+            ah.plan(source, tmp_path / f"plan-{ending}", radius=0.3)
+    monkeypatch.setattr(pq.ParquetWriter, "write_table", write)
+    for ending in ("csv", "parquet"):
+        source = files(tmp_path / f"rows.{ending}")
+        assert len(ah.gamma(wavy, source, out=tmp_path / ending, **GIVEN)) == 300
+        ah.plan(source, tmp_path / f"plan-{ending}", radius=0.3)
+
+
+@pytest.mark.parametrize("name", ["run.json", "summary.json", "part"])
+@pytest.mark.parametrize("content", [b"{", b"[]", b""])
+def test_a_run_that_was_damaged_says_what_to_do(tmp_path, name, content):
+    pq.write_table(table(300), tmp_path / "rows.parquet")
+    source = files(tmp_path / "rows.parquet")
+    first = ah.gamma(wavy, source, out=tmp_path / "out", **GIVEN)
+    path = (
+        next((tmp_path / "out" / "scores").iterdir()) if name == "part" else tmp_path / "out" / name
+    )
+    path.write_bytes(content)
+    words = "is damaged .*remove it" if name == "part" else "is damaged .*fresh"
+    for again in (
+        lambda: ah.load(tmp_path / "out"),
+        lambda: ah.gamma(wavy, source, out=tmp_path / "out", **GIVEN),
+    ):
+        with pytest.raises(InputError, match=words):
+            again()
+    fresh = ah.gamma(wavy, source, out=tmp_path / "out", fresh=True, **GIVEN)
+    assert of(fresh).equals(of(first))
+
+
+def test_a_part_that_was_removed_is_measured_anew(tmp_path):
+    parquet_folder(tmp_path / "in", files=3, rows=100)
+    source = files(tmp_path / "in", drop=["id"])
+    first = ah.gamma(wavy, source, out=tmp_path / "out", **GIVEN)
+    parts = sorted((tmp_path / "out" / "scores").iterdir())
+    assert len(parts) == 3
+    parts[1].unlink()
+    with pytest.raises(InputError, match="start it again, which measures the others anew"):
+        ah.load(tmp_path / "out")
+    again = ah.gamma(wavy, source, out=tmp_path / "out", **GIVEN)
+    assert of(again).equals(of(first))
+    assert (again.mean, again.queries) == (first.mean, first.queries)
 
 
 def test_to_look_for_scores_makes_no_folder(tmp_path):

@@ -10,8 +10,9 @@ import shutil
 import sys
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
@@ -49,10 +50,10 @@ BEGINNINGS: Final = {
     b"PAR1": ".parquet",
     b"ARROW1": ".feather",
     b"\x93NUMPY": ".npy",
-    b"\x1f\x8b": ".csv.gz",
     b"{": ".jsonl",
 }
 """What standard input holds, by its first bytes; anything else is taken for .csv."""
+GZIP, PEEKED = b"\x1f\x8b", 1 << 12
 SEPARATORS = ",;\t"
 WITH_COMMA, WITH_POINT = (
     re.compile(rb'(?:^|[;\t])"?[+-]?\d+%s\d+(?:[eE][+-]?\d+)?"?(?=[;\t]|$)' % point, re.MULTILINE)
@@ -128,15 +129,30 @@ def read_data(path: str | os.PathLike[str], say: Callable[[str], None] | None = 
 
 def copy_stdin(folder: Path) -> Path:
     """Standard input as a file in a folder, with the ending of what it holds."""
-    head = sys.stdin.buffer.read(8)
+    head = sys.stdin.buffer.read(PEEKED)
     if not head:
         raise InputError("there is nothing on standard input: give data, or the name of a file")
-    ending = next((end for begin, end in BEGINNINGS.items() if head.startswith(begin)), ".csv")
+    ending = _ending_of(head)
     file = folder / f"stdin{ending}"
     with file.open("wb") as copy:
         copy.write(head)
         shutil.copyfileobj(sys.stdin.buffer, copy, 1 << 20)
     return file
+
+
+def _ending_of(head: bytes) -> str:
+    r"""What begins like this.
+
+    >>> _ending_of(b"\xef\xbb\xbf\n{"), _ending_of(zlib.compress(b"a,b", wbits=31))
+    ('.jsonl', '.csv.gz')
+    """
+    packed = head.startswith(GZIP)
+    if packed:
+        with suppress(zlib.error):
+            head = zlib.decompressobj(wbits=31).decompress(head, PEEKED)
+    begun = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    ending = next((end for begin, end in BEGINNINGS.items() if begun.startswith(begin)), ".csv")
+    return f"{ending}.gz" if packed and ending in (".csv", ".jsonl") else ending
 
 
 def _read_npy(file: Path) -> Values:

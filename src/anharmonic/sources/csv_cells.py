@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from anharmonic.sources.retyping import SOME
 
-__all__ = ["Cells", "OtherKind", "decoded", "kind_of_first", "kind_of_texts"]
+__all__ = ["Cells", "OtherKind", "kind_of_first", "kind_of_texts", "marked", "readable"]
 
 FEWEST = 10
 """Cells from which on a single wrong one does not make a column of numbers a text."""
 LOOKED_AT = 1000
 """Cells that the type of a column is judged by which was empty at first."""
-BLANK = " \t"
+BLANK, MARK = " \t", "\ufffd"
 
 
 class OtherKind(Exception):
@@ -84,37 +84,31 @@ class Cells:
         return pc.replace_substring(texts, ",", ".") if pointed else texts
 
 
-def decoded(cells: Any) -> tuple[Any, NDArray[np.bool_]]:
-    r"""Bytes as texts, null where they are none in UTF-8, and which those are.
+def readable(text: bytes) -> bytes:
+    r"""Lines in UTF-8, with a mark in place of bytes that are none.
 
-    >>> import pyarrow as pa
-    >>> texts, garbled = decoded(pa.array([b"a", b"\xff", None]))
-    >>> texts.to_pylist(), garbled.tolist()
-    (['a', None, None], [False, True, False])
+    >>> readable(b"Z\xfcrich").decode()
+    'Z�rich'
     """
-    import pyarrow as pa
-
     try:
-        return cells.cast(pa.string()), np.zeros(len(cells), dtype=bool)
-    except pa.ArrowInvalid:
-        texts = pa.array([_text_of(cell) for cell in cells.to_pylist()], pa.string())
-        garbled = texts.is_null().to_numpy(False) & cells.is_valid().to_numpy(False)
-        return texts, np.asarray(garbled)
-
-
-def _text_of(cell: bytes | None) -> str | None:
-    try:
-        return None if cell is None else cell.decode()
+        text.decode()
     except UnicodeDecodeError:
-        return None
+        return text.decode("utf-8", "replace").encode()
+    return text
+
+
+def marked(cells: Any) -> NDArray[np.bool_]:
+    """Which cells hold what stands for bytes that are no text."""
+    import pyarrow.compute as pc
+
+    found = pc.fill_null(pc.match_substring(cells, MARK), False)
+    return np.asarray(found.to_numpy(zero_copy_only=False))
 
 
 def kind_of_first(cells: Any, how: Cells) -> Any:
     """The type of a column: that of its first cells, though a few of these may be wrong."""
     import pyarrow as pa
 
-    if pa.types.is_binary(cells.type):
-        cells, _ = decoded(cells)
     if not pa.types.is_string(cells.type) or len(cells) < FEWEST:
         return cells.type
     for kind in (pa.int64(), pa.float64()):

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from anharmonic._core.files import csv_dialect, is_closed, spans_lines
-from anharmonic.sources.csv_cells import Cells, OtherKind, decoded, kind_of_first, kind_of_texts
+from anharmonic.sources.csv_cells import (
+    Cells,
+    OtherKind,
+    kind_of_first,
+    kind_of_texts,
+    marked,
+    readable,
+)
 from anharmonic.sources.formats import require_distinct
 from anharmonic.sources.retyping import BLOCK, ROW, SHOWN, SOME, Kinds, Retyped
 from anharmonic.sources.rows import Aside
@@ -45,6 +52,7 @@ def csv_blocks(
     head, whole = _head(stream)
     if whole and len(head.strip().splitlines()) < 2:
         return  # a header alone, or nothing at all
+    _check_header(head)
     separator, comma = csv_dialect(head, tabs)
     bad: set[int] = set()
     last: tuple[int, str] = (-1, "")
@@ -70,7 +78,7 @@ def csv_blocks(
         strings_can_be_null=True,
         quoted_strings_can_be_null=False,
     )
-    lines = head if whole else head[: head.rfind(b"\n") + 1]
+    lines = readable(head if whole else head[: head.rfind(b"\n") + 1])
     first = csv.open_csv(pa.BufferReader(lines), convert_options=convert, **options).read_all()
     require_distinct(first.column_names)
     cells = Cells(comma)
@@ -81,14 +89,14 @@ def csv_blocks(
     # The head has been looked at: its bad lines come again.
     bad.clear()
     aside.clear()
-    as_bytes = csv.ConvertOptions(
+    as_text = csv.ConvertOptions(
         strings_can_be_null=True,
         quoted_strings_can_be_null=False,
-        column_types=dict.fromkeys(kinds, pa.binary()),
+        column_types=dict.fromkeys(kinds, pa.string()),
     )
     number = 0
     joined = _WholeLines(head, stream)
-    read = csv.open_csv(pa.PythonFile(joined, "r"), convert_options=as_bytes, **options)
+    read = csv.open_csv(pa.PythonFile(joined, "r"), convert_options=as_text, **options)
     for record, is_last in _and_last(read):
         table = pa.Table.from_batches([record])
         # Lines that were skipped have numbers too.
@@ -101,7 +109,7 @@ def csv_blocks(
         # What it swallowed is no cell.
         aside[:] = [row for row in aside if unclosed is None or row.row != unclosed]
         whole_rows = table[: len(table) - (unclosed == number - 1)]
-        yield _typed(whole_rows, kinds, name, aside, cells)
+        yield _typed(whole_rows, kinds, name, aside, cells, joined.repaired)
         if unclosed is not None and joined.failed is None:
             raise ValueError(f"a quote that begins in row {unclosed:,} is never closed")
     if joined.failed is not None:
@@ -141,23 +149,28 @@ def _unclosed(table: pa.Table, skipped: tuple[int, str], end: bytes) -> int | No
     if skipped[0] > number:
         return skipped[0] if skipped[1].count('"') % 2 else None
     cell = table[-1][-1].as_py() if len(table) else None
-    spans = spans_lines(None if cell is None else cell.decode("utf-8", "replace"))
-    return number if spans and not is_closed(end) else None
+    return number if spans_lines(cell) and not is_closed(end) else None
 
 
-def _typed(table: pa.Table, kinds: Kinds, name: str, aside: list[Aside], cells: Cells) -> pa.Table:
-    """Texts as what their columns are; rows with a cell that is none are set aside."""
+def _typed(
+    table: pa.Table, kinds: Kinds, name: str, aside: list[Aside], cells: Cells, repaired: bool
+) -> pa.Table:
+    """Texts as what their columns are; rows with a cell that is none are set aside.
+
+    `repaired` says that bytes of the file were no text, and have a mark in their place.
+    """
     import pyarrow as pa
 
     keep = np.ones(len(table), dtype=bool)
     columns, others = {}, {}
     for column in kinds:
-        texts, garbled = decoded(table[column].combine_chunks())
+        texts = table[column].combine_chunks()
+        garbled = marked(texts) if repaired else np.zeros(len(texts), dtype=bool)
         if garbled.sum() > max(1, SOME * len(garbled)):
             raise ValueError(f"column {column} is not written in UTF-8: save the file in UTF-8")
         for row in np.flatnonzero(garbled & keep).tolist():
-            cell = str(table[column][row].as_py())[:SHOWN]
-            reason = f"column {column} holds {cell}, which is no text in UTF-8"
+            cell = str(texts[row].as_py())[:SHOWN]
+            reason = f"column {column} holds {cell!r}, which is no text in UTF-8"
             aside.append(Aside(name, table[ROW][row].as_py(), 1, reason))
         keep &= ~garbled
         if kinds[column] == pa.null() and texts.null_count < len(texts):
@@ -183,6 +196,14 @@ def _typed(table: pa.Table, kinds: Kinds, name: str, aside: list[Aside], cells: 
     return made if keep.all() else made.filter(pa.array(keep))
 
 
+def _check_header(head: bytes) -> None:
+    """Refuse names that nobody can read."""
+    try:
+        (head.splitlines() or [b""])[0].decode()
+    except UnicodeDecodeError:
+        raise ValueError("its first line is not written in UTF-8: save the file in UTF-8") from None
+
+
 def _head(stream: Any) -> tuple[bytes, bool]:
     """A file's first lines, and whether they are all of it."""
     wanted, head = HEAD, b""
@@ -206,7 +227,7 @@ class _WholeLines:
     def __init__(self, head: bytes, rest: Any) -> None:
         self.begun, self.ready, self.rest = head, bytearray(), rest
         self.failed: Exception | None = None
-        self.ended, self.end = False, b""
+        self.ended, self.repaired, self.end = False, False, b""
 
     def read(self, size: int = -1) -> bytes:
         """The next bytes, whole lines but for the last of the file."""
@@ -228,7 +249,10 @@ class _WholeLines:
             self.begun += piece
             self.ended = not piece
             end = len(self.begun) if self.ended else self.begun.rfind(b"\n") + 1
-        self.ready += self.begun[:end]
+        whole = self.begun[:end]
+        lines = readable(whole)
+        self.repaired |= lines is not whole
+        self.ready += lines
         self.begun = self.begun[end:]
 
     def readable(self) -> bool:

@@ -60,6 +60,9 @@ def _unified(kinds: Sequence[Any]) -> Any:
     different = list(dict.fromkeys(kinds))
     categories = [kind for kind in different if pa.types.is_dictionary(kind)]
     held = [kind.value_type if kind in categories else _plain(kind) for kind in different]
+    if any(pa.types.is_timestamp(kind) for kind in held):
+        # A day is the moment that it begins with.
+        held = [pa.timestamp("s") if pa.types.is_date(kind) else kind for kind in held]
     schemas = [pa.schema([("cell", kind)]) for kind in held]
     try:
         shared = pa.unify_schemas(schemas, promote_options="permissive").field("cell").type

@@ -27,7 +27,7 @@ from anharmonic.sources.formats import (
 )
 from anharmonic.sources.kinds import shared_kind
 from anharmonic.sources.locations import Location, PathLike, open_folder
-from anharmonic.sources.patience import FOR_GOOD, NotNow, read_patiently
+from anharmonic.sources.patience import FOR_GOOD, NoRoom, NotNow, read_patiently
 from anharmonic.sources.retyping import ROW, Kinds
 from anharmonic.sources.rows import Aside
 from anharmonic.sources.staging import Staged, stage
@@ -149,7 +149,7 @@ def _or_reason(read: Callable[[], Held], check: Callable[[], None], name: str) -
         if not isinstance(problem.__cause__, FOR_GOOD):
             raise
         return first_line(problem.__cause__)
-    except MemoryError:
+    except (MemoryError, NoRoom):
         raise
     except Exception as problem:  # damage makes every library fail in ways of its own
         return first_line(problem)

@@ -17,7 +17,7 @@ from anharmonic.errors import InputError, first_line
 from anharmonic.sources.csv_text import csv_blocks
 from anharmonic.sources.formats import COMPRESSED, Outline, outline
 from anharmonic.sources.json_text import json_blocks
-from anharmonic.sources.patience import Interrupted
+from anharmonic.sources.patience import Interrupted, room_in
 from anharmonic.sources.retyping import ROW, Kinds, Retyped
 from anharmonic.sources.rows import Aside
 
@@ -132,8 +132,9 @@ def _write(blocks: _Blocks, filesystem: Any, target: str, aside: list[Aside]) ->
     block = blocks.first()
     if block is None:
         return 0
-    rows = 0
+    rows, folder = 0, target.rpartition("/")[0]
     with (
+        room_in(folder),
         filesystem.open_output_stream(target) as stream,
         pq.ParquetWriter(stream, block.schema) as writer,
     ):

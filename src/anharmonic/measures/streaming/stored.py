@@ -88,7 +88,13 @@ class StoredScores:
             raise InputError(f"{path} holds no run: give the folder that out= or --out named")
         if summary is None:
             raise InputError(f"the run in {path} has not come to its end: start it again to go on")
-        return summarise(folder, Manifest.read(manifest), reports_of(folder))
+        stored = summarise(folder, Manifest.read(manifest), reports_of(folder))
+        if len(stored) != summary.get("points"):
+            raise InputError(
+                f"the run in {path} has scores of {len(stored):,} rows and had of "
+                f"{summary.get('points'):,}: start it again, which measures the others anew"
+            )
+        return stored
 
     def __len__(self) -> int:
         return int(self.values.count)
