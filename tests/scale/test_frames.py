@@ -68,6 +68,15 @@ def test_whole_numbers_beyond_fractions_tell_rows_apart(rows):
     np.testing.assert_array_equal(one, other)
 
 
+def test_a_key_that_is_a_fraction_costs_its_row(rows):
+    score = ah.scorer(wavy, rows, key="id", **GIVEN)
+    odd = rows[:5].astype({"id": float})
+    odd.loc[[1, 2], "id"] = 0.5, np.nan
+    scored = score(odd)
+    assert scored["reason"].tolist()[1:3] == ["the row's key is a fraction", "the row has no key"]
+    np.testing.assert_array_equal(scored["value"][3:], score(rows[3:5])["value"])
+
+
 @pytest.mark.parametrize("key", ["id", None])
 def test_a_frame_that_lacks_a_column_is_refused(rows, key):
     cells = rows if key else rows.drop(columns="id")

@@ -156,6 +156,32 @@ def test_a_key_that_is_no_number_is_a_missing_key(tmp_path):
     assert aside["key"].null_count == 4
 
 
+def test_a_key_that_is_a_fraction_costs_its_row_and_many_are_no_keys(tmp_path):
+    keys = np.arange(30_000.0)
+    keys[[29_000, 29_001]] = 0.5, np.inf
+    rows = table(30_000, who=keys)
+    pq.write_table(rows, tmp_path / "rows.parquet", row_group_size=100)
+    source = files(tmp_path / "rows.parquet", key="who")
+    dataset = source.open()
+    assert not {29_000, 29_001} & set(dataset.sample(20_000, 0).numbers.tolist())
+    stored = ah.gamma(wavy, source, rotations=1, **GIVEN)
+    aside = stored.set_aside_rows()
+    assert aside["row"].tolist() == [29_000, 29_001]
+    assert set(aside["reason"]) == {"the row's key is a fraction"}
+    pq.write_table(rows.slice(28_990, 100), tmp_path / "rows.parquet")
+    with pytest.raises(SettingsError, match="a key is a whole number or a text"):
+        ah.gamma(wavy, source, **GIVEN)
+
+
+def test_a_word_among_fractions_of_json_costs_its_row(tmp_path):
+    lines = [json.dumps(row) for row in table(300).to_pylist()]
+    lines[7] = lines[7].replace('"f0": ', '"f0": "unknown", "was": ')
+    (tmp_path / "rows.jsonl").write_text("\n".join(lines))
+    rows, dataset = read(files(tmp_path / "rows.jsonl", drop=["was"]))
+    assert (len(rows), rows.schema.field("f0").type) == (299, pa.float64())
+    assert [(row.row, row.rows) for row in dataset.broken] == [(7, 1)]
+
+
 def test_bytes_that_are_a_key_are_told_as_in_the_scores(tmp_path):
     rows = table(20, who=[b"k%d" % row for row in range(20)])
     bad = rows.set_column(0, "f0", pa.array([np.nan, *rows["f0"].to_pylist()[1:]]))

@@ -20,7 +20,7 @@ from anharmonic.measures.streaming.faults import Losses, Measure, measure_or_set
 from anharmonic.measures.streaming.on_sample import SAMPLE, settle_on_sample
 from anharmonic.measures.streaming.placing import Placing
 from anharmonic.sources import Rows, Source
-from anharmonic.sources.identity import KEY_BITS, key_addresses
+from anharmonic.sources.identity import KEY_BITS, key_addresses, without_fractions
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -117,7 +117,9 @@ class FrameScorer:
     def _rows(self, table: pa.Table, start: int) -> Rows:
         keys = None if self.key is None else table[self.key].combine_chunks()
         cells = table.select(list(self.columns))
-        addresses = _content_addresses(cells) if keys is None else key_addresses(keys)
+        addresses = (
+            _content_addresses(cells) if keys is None else key_addresses(without_fractions(keys))
+        )
         return Rows(cells, "the frame", np.arange(start, start + len(table)), addresses, keys)
 
 

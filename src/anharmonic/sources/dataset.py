@@ -17,7 +17,12 @@ from anharmonic._core.randomness import generator
 from anharmonic._core.streams import Stream
 from anharmonic.errors import AnharmonicError, InputError, first_line
 from anharmonic.sources.formats import RowReader, check_readable
-from anharmonic.sources.identity import file_addresses, key_addresses
+from anharmonic.sources.identity import (
+    check_whole,
+    file_addresses,
+    key_addresses,
+    without_fractions,
+)
 from anharmonic.sources.kinds import as_kind
 from anharmonic.sources.patience import read_patiently
 from anharmonic.sources.retyping import ROW
@@ -202,7 +207,10 @@ class Dataset:
                     damage = first_line(problem)
         if not parts:
             raise InputError(f"the source has no rows that can be read{damage and ': ' + damage}")
-        return _concatenated(parts)
+        sample = _concatenated(parts)
+        if sample.keys is not None:
+            check_whole(sample.keys)
+        return sample
 
     def _runs(self) -> list[Shard]:
         """The runs of rows that are read together."""
@@ -304,7 +312,11 @@ class Dataset:
         places = np.arange(run.start, run.stop)
         numbers = np.asarray(table[ROW].to_numpy()) if self.staged else places
         keys = None if self.key is None else table[self.key].combine_chunks()
-        addresses = file_addresses(file.place, numbers) if keys is None else key_addresses(keys)
+        addresses = (
+            file_addresses(file.place, numbers)
+            if keys is None
+            else key_addresses(without_fractions(keys))
+        )
         return Rows(table.select(list(self.columns)), file.name, numbers, addresses, keys)
 
     def _chosen_in(self, start: int, stop: int) -> Integers:

@@ -19,6 +19,7 @@ from anharmonic.measures.setup.scale import read_columns, with_neighbourhood
 from anharmonic.measures.setup.settling import Setup
 from anharmonic.regions import Region, as_region
 from anharmonic.sources import Aside, Rows
+from anharmonic.sources.identity import is_whole
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -122,6 +123,7 @@ class Placing:
         if rows.keys is not None:
             missing = rows.keys.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
             without(np.asarray(missing), "the row has no key")
+            without(~is_whole(rows.keys), "the row's key is a fraction")
         gaps = self.frames.gaps(rows.table)
         without(gaps, "a cell is missing in a column where none is in the sample")
         if not len(rows):
