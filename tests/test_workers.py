@@ -6,6 +6,7 @@ import itertools
 import subprocess
 import sys
 import time
+import types
 
 import numpy as np
 import psutil
@@ -41,6 +42,36 @@ def test_errors_reach_the_caller(map):
 def test_a_model_that_cannot_travel_is_named():
     with pytest.raises(SettingsError, match=r"workers\.threads"):
         ah.gamma(lambda x: x.sum(axis=1), np.eye(3), radius=1.0, map=workers.processes(2))
+
+
+def only_here(rows):
+    """A model of a module that no other process can import."""
+    return np.asarray(rows).sum(axis=1)
+
+
+def test_a_model_that_cannot_be_loaded_elsewhere_is_no_lack_of_memory(monkeypatch):
+    module = types.ModuleType("only_here")
+    module.only_here = only_here
+    monkeypatch.setitem(sys.modules, "only_here", module)
+    monkeypatch.setattr(only_here, "__module__", "only_here")
+    with pytest.raises(
+        SettingsError, match=r"No module named 'only_here'\): define it in a module"
+    ):
+        ah.gamma(only_here, np.eye(3), radius=1.0, map=workers.processes(2))
+
+
+@pytest.mark.parametrize("kind", [workers.threads, workers.processes, workers.ray])
+@pytest.mark.parametrize("count", [0, -1])
+def test_workers_are_counted_from_one(kind, count):
+    with pytest.raises(SettingsError, match=f"workers are counted from 1, got {count}"):
+        kind(count)
+
+
+def test_a_script_without_a_guard_is_told_of_it(tmp_path):
+    script = tmp_path / "bare.py"
+    script.write_text("import anharmonic as ah\nprint(list(ah.workers.processes(2)(abs, [1])))\n")
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True)
+    assert "under if __name__ == '__main__'" in done.stderr.splitlines()[-1]
 
 
 HANDING_OUT = """

@@ -67,6 +67,20 @@ def test_what_is_rendered_is_what_kubernetes_takes(given: dict[str, str]) -> Non
     assert mounted == {volume["name"] for volume in spec["volumes"]}
 
 
+@pytest.mark.parametrize(
+    ("given", "image"),
+    [
+        ({}, "anharmonic:0.1.0"),
+        ({"image.tag": "1.2"}, "anharmonic:1.2"),
+        ({"image.repository": "host:5000/it@sha256:0a"}, "host:5000/it@sha256:0a"),
+        ({"image.repository": "it@sha256:0a", "image.tag": "1.2"}, "it@sha256:0a"),
+    ],
+)
+def test_a_digest_stands_for_itself(given: dict[str, str], image: str) -> None:
+    spec = rendered(**given)["Deployment"]["spec"]["template"]["spec"]
+    assert spec["containers"][0]["image"] == image
+
+
 def test_it_starts_the_command_as_it_is() -> None:
     parts = rendered(options='["--keep-days", "30", "--webhook", "https://example.org/alarms"]')
     container = parts["Deployment"]["spec"]["template"]["spec"]["containers"][0]

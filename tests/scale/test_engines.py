@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import time
+import types
 from pathlib import Path
 
 import numpy as np
@@ -96,6 +97,22 @@ def test_ray_is_a_map(two_actors):
 
 
 @pytest.mark.usefixtures("many_parts")
+def only_here(rows):
+    """A model of a module that no actor can import."""
+    return np.asarray(rows)[:, 0] ** 2
+
+
+def test_a_model_that_actors_cannot_load_is_said_at_once(tmp_path, two_actors, monkeypatch):
+    module = types.ModuleType("only_here")
+    module.only_here = only_here
+    monkeypatch.setitem(sys.modules, "only_here", module)
+    monkeypatch.setattr(only_here, "__module__", "only_here")
+    parquet_folder(tmp_path / "in", rows=100)
+    source = files(tmp_path / "in", drop=["id"])
+    with pytest.raises(SettingsError, match=r"cannot be loaded .*No module named 'only_here'"):
+        ah.gamma(only_here, source, engine=two_actors, radius=0.3)
+
+
 def test_a_killed_actor_costs_nothing_but_time(tmp_path, two_actors):
     parquet_folder(tmp_path / "in", files=2, rows=9000)
     source = files(tmp_path / "in", drop=["id"])

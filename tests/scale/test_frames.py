@@ -12,6 +12,7 @@ import pytest
 
 import anharmonic as ah
 from anharmonic.errors import SettingsError
+from anharmonic.measures.scoring import _content_addresses
 from tests.scale.generated import moody, table, wavy
 
 GIVEN = {"radius": 0.3, "scale": [1.0] * 4}
@@ -44,6 +45,47 @@ def test_without_a_key_a_row_is_what_is_in_it(rows):
     twice = score(pd.concat([cells[:5], cells[:5]]))["value"].to_numpy()
     np.testing.assert_array_equal(twice[:5], twice[5:])
     assert whole["value"].mean() == pytest.approx(ah.gamma(wavy, cells, **GIVEN).mean, rel=0.05)
+
+
+def test_whole_numbers_beyond_fractions_tell_rows_apart(rows):
+    cells = rows.drop(columns="id").assign(n=(1 << 60) + np.arange(500))
+
+    def model(frame):
+        return np.sin(3 * np.asarray(frame["f0"], dtype=float))
+
+    score = ah.scorer(model, cells)
+    whole = score(cells)
+    assert whole["reason"].isna().all()
+    np.testing.assert_array_equal(score(cells[100:])["value"], whole["value"][100:])
+    alike = pd.concat([cells[:1]] * 2, ignore_index=True)
+    alike.loc[1, "n"] += 1
+    assert len(set(_content_addresses(pa.Table.from_pandas(alike)).tolist())) == 2
+    small = cells[:5].assign(n=[1, 2, 3, 4, 5])
+    one, other = (
+        _content_addresses(pa.Table.from_pandas(frame))
+        for frame in (small, small.astype({"n": float}))
+    )
+    np.testing.assert_array_equal(one, other)
+
+
+def test_a_key_that_is_a_fraction_costs_its_row(rows):
+    score = ah.scorer(wavy, rows, key="id", **GIVEN)
+    odd = rows[:5].astype({"id": float})
+    odd.loc[[1, 2], "id"] = 0.5, np.nan
+    scored = score(odd)
+    assert scored["reason"].tolist()[1:3] == ["the row's key is a fraction", "the row has no key"]
+    np.testing.assert_array_equal(scored["value"][3:], score(rows[3:5])["value"])
+
+
+@pytest.mark.parametrize("key", ["id", None])
+def test_a_frame_that_lacks_a_column_is_refused(rows, key):
+    cells = rows if key else rows.drop(columns="id")
+    score = ah.scorer(wavy, cells, key=key, **GIVEN)
+    with pytest.raises(SettingsError, match="the frame has no column f1"):
+        score(cells.drop(columns="f1"))
+    if key:
+        with pytest.raises(SettingsError, match="the frame has no column id"):
+            score(cells.drop(columns="id"))
 
 
 @pytest.mark.parametrize("library", [pa.Table.from_pandas, pl.from_pandas], ids=["arrow", "polars"])

@@ -194,6 +194,47 @@ def test_labels_may_be_categories(tmp_path, planned):
     assert found[0].mean == found[1].mean > 0
 
 
+def test_a_label_that_is_missing_costs_its_row(tmp_path, planned):
+    pd = pytest.importorskip("pandas")
+    asked = pd.read_parquet(tmp_path / "plan" / "queries")
+    answers = asked[["part", "query"]].assign(label=np.where(asked["f0"] > 0, "up", "down"))
+    answers.to_parquet(tmp_path / "whole.parquet")
+    answers.loc[len(answers) // 2, "label"] = None
+    answers.to_parquet(tmp_path / "gap.parquet")
+    whole, gap = (
+        ah.collect(tmp_path / "plan", tmp_path / f"{name}.parquet", out=tmp_path / name)
+        for name in ("whole", "gap")
+    )
+    assert (len(gap), gap.set_aside, gap.unreadable) == (len(whole) - 1, 1, 0)
+    rows = [pa.concat_tables(list(each.batches(["file", "row", "value"]))) for each in (whole, gap)]
+    kept = [{tuple(row.values()) for row in each.to_pylist()} for each in rows]
+    assert kept[1] < kept[0]
+
+
+def test_a_label_that_is_missing_in_memory_is_said(tmp_path):
+    pd = pytest.importorskip("pandas")
+    ah.plan(table(20).to_pandas(), tmp_path / "plan.parquet", radius=0.3)
+    asked = pd.read_parquet(tmp_path / "plan.parquet")
+    answers = asked[["query"]].assign(label=np.where(asked["f0"] > 0, "up", "down"))
+    for place in (0, 7):
+        answers["label"] = answers["label"].fillna("up").astype(object)
+        answers.loc[place, "label"] = None
+        with pytest.raises(OutputError, match=f"the first that to query {place}"):
+            ah.collect(tmp_path / "plan.parquet", answers)
+
+
+@pytest.mark.parametrize("name", ["query", "part"])
+def test_a_feature_called_as_the_plans_own_columns_is_refused(tmp_path, name):
+    frame = table(40).to_pandas().rename(columns={"f2": name})
+    frame.to_parquet(tmp_path / "rows.parquet")
+    source = files(tmp_path / "rows.parquet")
+    with pytest.raises(InputError, match=f"column {name} is called as one of the plan's own"):
+        ah.plan(source, tmp_path / "plan", radius=0.3)
+    if name == "query":
+        with pytest.raises(InputError, match="column query is called as one of the plan's own"):
+            ah.plan(frame, tmp_path / "plan.parquet", radius=0.3)
+
+
 def test_too_many_answers_leave_no_part_behind(tmp_path, planned):
     target = tmp_path / "answers.parquet"
     answers = _answered(tmp_path / "plan", target)

@@ -160,6 +160,14 @@ def test_keys_are_kept_and_no_features(tmp_path):
     assert again[0].addresses.tolist() == parts[0].addresses[::-1].tolist()
 
 
+def test_a_name_alone_is_one_column_and_not_its_letters(tmp_path):
+    rows = table(5).rename_columns(["f", "0", "f0", "f3"])
+    pq.write_table(rows, tmp_path / "rows.parquet")
+    path = tmp_path / "rows.parquet"
+    assert files(path, drop="f0").open().columns == ("f", "0", "f3")
+    assert files(path, columns="f0").open().columns == ("f0",)
+
+
 def test_a_sample_is_drawn_by_its_seed_alone(tmp_path):
     parquet_folder(tmp_path, files=3, rows=1000)
     one, same, other = (
@@ -188,6 +196,10 @@ def test_a_sample_for_the_scale_takes_few_of_many_runs_of_rows(tmp_path):
         ("rows.parquet", {"columns": ["f9"]}, "has no column f9"),
         ("rows.parquet", {"key": "f9"}, "has no column f9"),
         ("rows.parquet", {"sample": 0}, "sample counts rows"),
+        ("rows.parquet", {"sample": True}, "sample counts rows"),
+        ("rows.parquet", {"sample": 2.5}, "sample counts rows"),
+        ("", {}, "the name of a file is empty"),
+        ([], {}, "no files"),
         ("rows.xls", {}, "data come as"),
     ],
 )

@@ -10,8 +10,9 @@ import shutil
 import sys
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
@@ -26,7 +27,16 @@ if TYPE_CHECKING:
     import pandas
     import pyarrow as pa
 
-__all__ = ["STDIN", "copy_stdin", "csv_dialect", "read_data", "whole_file", "write_text_whole"]
+__all__ = [
+    "STDIN",
+    "copy_stdin",
+    "csv_dialect",
+    "is_closed",
+    "read_data",
+    "spans_lines",
+    "whole_file",
+    "write_text_whole",
+]
 
 Values = NDArray[Any]
 """Numbers or text, as a file has them."""
@@ -40,11 +50,17 @@ BEGINNINGS: Final = {
     b"PAR1": ".parquet",
     b"ARROW1": ".feather",
     b"\x93NUMPY": ".npy",
-    b"\x1f\x8b": ".csv.gz",
     b"{": ".jsonl",
 }
 """What standard input holds, by its first bytes; anything else is taken for .csv."""
+GZIP, PEEKED = b"\x1f\x8b", 1 << 12
 SEPARATORS = ",;\t"
+WITH_COMMA, WITH_POINT = (
+    re.compile(rb'(?:^|[;\t])"?[+-]?\d+%s\d+(?:[eE][+-]?\d+)?"?(?=[;\t]|$)' % point, re.MULTILINE)
+    for point in (b",", rb"\.")
+)
+"""Cells that are numbers, in rows that no comma separates."""
+PACKED: Final = ("", ".gz", ".bz2", ".zst")
 DEFLATED: Final = 1100
 """How much smaller than its content a part of a .npz can be: deflate reaches 1032."""
 
@@ -113,15 +129,30 @@ def read_data(path: str | os.PathLike[str], say: Callable[[str], None] | None = 
 
 def copy_stdin(folder: Path) -> Path:
     """Standard input as a file in a folder, with the ending of what it holds."""
-    head = sys.stdin.buffer.read(8)
+    head = sys.stdin.buffer.read(PEEKED)
     if not head:
         raise InputError("there is nothing on standard input: give data, or the name of a file")
-    ending = next((end for begin, end in BEGINNINGS.items() if head.startswith(begin)), ".csv")
+    ending = _ending_of(head)
     file = folder / f"stdin{ending}"
     with file.open("wb") as copy:
         copy.write(head)
         shutil.copyfileobj(sys.stdin.buffer, copy, 1 << 20)
     return file
+
+
+def _ending_of(head: bytes) -> str:
+    r"""What begins like this.
+
+    >>> _ending_of(b"\xef\xbb\xbf\n{"), _ending_of(zlib.compress(b"a,b", wbits=31))
+    ('.jsonl', '.csv.gz')
+    """
+    packed = head.startswith(GZIP)
+    if packed:
+        with suppress(zlib.error):
+            head = zlib.decompressobj(wbits=31).decompress(head, PEEKED)
+    begun = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    ending = next((end for begin, end in BEGINNINGS.items() if begun.startswith(begin)), ".csv")
+    return f"{ending}.gz" if packed and ending in (".csv", ".jsonl") else ending
 
 
 def _read_npy(file: Path) -> Values:
@@ -166,34 +197,85 @@ def _read_csv(file: Path) -> pa.Table:
     from pyarrow import csv
 
     with pa.input_stream(str(file), compression="detect") as opened:
-        separator, comma = csv_dialect(opened.read(1 << 16))
-    table = csv.read_csv(
-        file,
-        parse_options=csv.ParseOptions(delimiter=separator),
-        convert_options=csv.ConvertOptions(
-            decimal_point="," if comma else ".",
-            # An empty cell among texts is missing, as it is among numbers and as pandas reads it.
-            strings_can_be_null=True,
-            quoted_strings_can_be_null=False,
-        ),
-    )
+        separator, comma = csv_dialect(opened.read(1 << 16), tabs=_is_tsv(file.name))
+    try:
+        table = csv.read_csv(
+            file,
+            # Cells in quotes may hold lines of their own.
+            parse_options=csv.ParseOptions(delimiter=separator, newlines_in_values=True),
+            convert_options=csv.ConvertOptions(
+                decimal_point="," if comma else ".",
+                # An empty cell among texts is missing, as among numbers and as pandas reads it.
+                strings_can_be_null=True,
+                quoted_strings_can_be_null=False,
+            ),
+        )
+    except pa.ArrowInvalid as problem:
+        if "straddling" not in str(problem):
+            raise
+        raise InputError(
+            f"{file}: a line is longer than a megabyte, as where a quote is never closed: close "
+            "it, or double the quote if it belongs to the text"
+        ) from problem
     _require_distinct(file, table.column_names)
+    undecoded = [field.name for field in table.schema if pa.types.is_binary(field.type)]
+    if undecoded:
+        raise InputError(
+            f"{file}: column {shown(undecoded)} is not written in UTF-8: save the file in UTF-8"
+        )
+    if len(table) and spans_lines(table[-1][-1].as_py()):
+        with pa.input_stream(str(file), compression="detect") as opened:
+            ends = is_closed(_tail(opened))
+        if not ends:
+            raise InputError(
+                f"{file}: a cell in row {len(table) - 1:,} begins with a quote that is never "
+                "closed: close it, or double the quote if it belongs to the text"
+            )
     return table
 
 
-def csv_dialect(head: bytes) -> tuple[str, bool]:
+def csv_dialect(head: bytes, tabs: bool = False) -> tuple[str, bool]:
     r"""What separates the columns of a file, by its first bytes, and whether numbers have commas.
 
-    >>> csv_dialect(b"a;b\n1,5;2\n")
-    (';', True)
+    `tabs` says that the file's name promises tabs.
+
+    >>> csv_dialect(b"a;b\n1;2\n1,5;2\n"), csv_dialect(b"last, first\tb\n", tabs=True)
+    ((';', True), ('\t', False))
     """
-    header, *rows = head.splitlines()[:2] or [b""]
+    header, *_ = head.splitlines() or [b""]
     # The separator is the one that is most often in the header, outside of quotes.
     text = re.sub('"[^"]*"', "", header.decode("utf-8", "replace"))
-    separator = max(SEPARATORS, key=text.count)
+    separator = "\t" if tabs and "\t" in text else max(SEPARATORS, key=text.count)
     # Where a comma does not separate columns it may stand in numbers.
-    comma = separator == ";" and bool(rows) and re.search(rb"(^|;)-?\d+,\d+(;|$)", rows[0])
-    return separator, bool(comma)
+    commas, points = (len(cell.findall(head)) for cell in (WITH_COMMA, WITH_POINT))
+    return separator, separator != "," and commas > points
+
+
+def is_closed(end: bytes) -> bool:
+    r"""Whether a file's last cell, one that spans lines, ends with the quote it began with.
+
+    >>> is_closed(b'line"\n'), is_closed(b'line\n'), is_closed(b'a ""word""\n')
+    (True, False, False)
+    """
+    bare = end.rstrip()
+    # Two quotes are one that belongs to the text.
+    return (len(bare) - len(bare.rstrip(b'"'))) % 2 == 1
+
+
+def spans_lines(cell: object) -> bool:
+    """Whether a cell is a text of several lines, as only one in quotes can be."""
+    return isinstance(cell, str) and ("\n" in cell or "\r" in cell)
+
+
+def _tail(stream: Any) -> bytes:
+    end = b""
+    while piece := stream.read(1 << 20):
+        end = (end + piece)[-(1 << 10) :]
+    return end
+
+
+def _is_tsv(name: str) -> bool:
+    return ".tsv" in name.lower()[-8:]
 
 
 def _read_parquet(file: Path) -> pa.Table:
@@ -222,8 +304,8 @@ def _require_distinct(file: Path, names: Sequence[str]) -> None:
 
 
 READERS: Final[Mapping[str, Callable[[Path], Values | pa.Table]]] = {
-    **dict.fromkeys((".csv", ".csv.gz", ".tsv", ".tsv.gz"), _read_csv),
-    **dict.fromkeys((".jsonl", ".ndjson", ".jsonl.gz"), _read_json_lines),
+    **{f"{text}{how}": _read_csv for text in (".csv", ".tsv") for how in PACKED},
+    **{f"{text}{how}": _read_json_lines for text in (".jsonl", ".ndjson") for how in PACKED},
     **dict.fromkeys((".feather", ".arrow"), _read_feather),
     ".parquet": _read_parquet,
     ".pq": _read_parquet,

@@ -28,6 +28,7 @@ from anharmonic._core.reductions import Reduction
 from anharmonic.errors import InputError, OutputError, SettingsError
 from anharmonic.measures.gamma.measure import gamma
 from anharmonic.measures.offline_parts import collect_parts, plan_parts
+from anharmonic.measures.offline_parts.planning import QUERY, check_names
 from anharmonic.measures.setup.scale import with_neighbourhood
 from anharmonic.measures.setup.settling import SetupArguments, settle_points, takes_arguments_of
 from anharmonic.measures.streaming import StoredScores
@@ -180,6 +181,7 @@ def plan(
         raise SettingsError("engine= and fresh= are for sources (ah.sources.files): leave them out")
     with whole_file(path) as temporary, _Writer(temporary) as writer:
         region = as_region(data, setup.pop("moving", None))
+        check_names(region.names, [QUERY])
         model = Predictor(_Recorder(writer.write, region.names), name="planned")
         settled = settle_points([model], region, setup)
         law = settled.region.neighbourhood
@@ -309,7 +311,13 @@ def _answers(
         )
     if array.dtype.kind in "OUS":
         labels = array.reshape(wanted, -1)
-        if labels.shape[1] == 1 and isinstance(labels[0, 0], str):
+        said = [isinstance(label, str) for label in labels[:, 0].tolist()]
+        if labels.shape[1] == 1 and any(said):
+            if not all(said):
+                raise OutputError(
+                    f"{said.count(False):,} of {wanted:,} answers are no text as the others are, "
+                    f"the first that to query {said.index(False)}: give each question a label"
+                )
             return labels[:, 0], tuple(sorted(set(labels[:, 0].tolist())))
     return array, None
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import narwhals.stable.v1 as nw
 import numpy as np
 
+from anharmonic._core.columns import shown
 from anharmonic._core.frames import as_table
 from anharmonic._core.protocols import Integers
 from anharmonic._core.randomness import hashed
@@ -19,12 +20,15 @@ from anharmonic.measures.streaming.faults import Losses, Measure, measure_or_set
 from anharmonic.measures.streaming.on_sample import SAMPLE, settle_on_sample
 from anharmonic.measures.streaming.placing import Placing
 from anharmonic.sources import Rows, Source
-from anharmonic.sources.identity import KEY_BITS, key_addresses
+from anharmonic.sources.identity import KEY_BITS, key_addresses, without_fractions
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = ["FrameScorer", "scorer"]
+
+EXACT = 1 << 53
+"""Up to where fractions hold every whole number."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,12 @@ class FrameScorer:
         if table is None:
             raise SettingsError(
                 f"a {type(frame).__name__} is no frame: give one of pandas, polars or pyarrow"
+            )
+        wanted = self.columns if self.key is None else (*self.columns, self.key)
+        if lacking := [name for name in wanted if name not in table.columns]:
+            raise SettingsError(
+                f"the frame has no column {shown(lacking)}: give the key and all columns that the "
+                "sample had"
             )
         scored = self._scored(table.to_arrow().select(table.columns))
         if table.implementation.is_pandas_like():
@@ -107,7 +117,9 @@ class FrameScorer:
     def _rows(self, table: pa.Table, start: int) -> Rows:
         keys = None if self.key is None else table[self.key].combine_chunks()
         cells = table.select(list(self.columns))
-        addresses = _content_addresses(cells) if keys is None else key_addresses(keys)
+        addresses = (
+            _content_addresses(cells) if keys is None else key_addresses(without_fractions(keys))
+        )
         return Rows(cells, "the frame", np.arange(start, start + len(table)), addresses, keys)
 
 
@@ -181,6 +193,14 @@ def _words(column: Any) -> Integers:
 
     kind = column.type
     if pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind):
-        numbers = np.asarray(column.cast(pa.float64()).to_numpy(zero_copy_only=False)) + 0.0
-        return np.asarray(np.where(np.isnan(numbers), np.nan, numbers)).view(np.int64)
+        # A frame with a gap has fractions where others have whole numbers: both are alike.
+        rounded = column.cast(pa.float64(), safe=False)
+        numbers = np.asarray(rounded.to_numpy(zero_copy_only=False)) + 0.0
+        words = np.asarray(np.where(np.isnan(numbers), np.nan, numbers)).view(np.int64)
+        if pa.types.is_integer(kind):
+            # Whole numbers that fractions cannot tell apart stand for themselves.
+            whole = column.fill_null(0).to_numpy(zero_copy_only=False)
+            large = (whole > EXACT) | (whole < -EXACT)
+            words = np.where(large, whole.astype(np.int64), words)
+        return words
     return key_addresses(column.cast(pa.string()))

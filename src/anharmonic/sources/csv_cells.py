@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from anharmonic.sources.retyping import SOME
 
-__all__ = ["Cells", "OtherKind", "kind_of_first", "kind_of_texts"]
+__all__ = ["Cells", "OtherKind", "kind_of_first", "kind_of_texts", "marked", "readable"]
 
 FEWEST = 10
 """Cells from which on a single wrong one does not make a column of numbers a text."""
 LOOKED_AT = 1000
 """Cells that the type of a column is judged by which was empty at first."""
-BLANK = " \t"
+BLANK, MARK = " \t", "\ufffd"
 
 
 class OtherKind(Exception):
@@ -82,6 +82,27 @@ class Cells:
 
         pointed = self.comma and pa.types.is_floating(kind)
         return pc.replace_substring(texts, ",", ".") if pointed else texts
+
+
+def readable(text: bytes) -> bytes:
+    r"""Lines in UTF-8, with a mark in place of bytes that are none.
+
+    >>> readable(b"Z\xfcrich").decode()
+    'Z�rich'
+    """
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return text.decode("utf-8", "replace").encode()
+    return text
+
+
+def marked(cells: Any) -> NDArray[np.bool_]:
+    """Which cells hold what stands for bytes that are no text."""
+    import pyarrow.compute as pc
+
+    found = pc.fill_null(pc.match_substring(cells, MARK), False)
+    return np.asarray(found.to_numpy(zero_copy_only=False))
 
 
 def kind_of_first(cells: Any, how: Cells) -> Any:

@@ -17,7 +17,13 @@ from anharmonic._core.randomness import generator
 from anharmonic._core.streams import Stream
 from anharmonic.errors import AnharmonicError, InputError, first_line
 from anharmonic.sources.formats import RowReader, check_readable
-from anharmonic.sources.identity import file_addresses, key_addresses
+from anharmonic.sources.identity import (
+    check_whole,
+    file_addresses,
+    key_addresses,
+    without_fractions,
+)
+from anharmonic.sources.kinds import as_kind
 from anharmonic.sources.patience import read_patiently
 from anharmonic.sources.retyping import ROW
 from anharmonic.sources.rows import Aside, Rows, Shard
@@ -201,7 +207,10 @@ class Dataset:
                     damage = first_line(problem)
         if not parts:
             raise InputError(f"the source has no rows that can be read{damage and ': ' + damage}")
-        return _concatenated(parts)
+        sample = _concatenated(parts)
+        if sample.keys is not None:
+            check_whole(sample.keys)
+        return sample
 
     def _runs(self) -> list[Shard]:
         """The runs of rows that are read together."""
@@ -247,7 +256,8 @@ class Dataset:
 
         reader = self._reader(file, batch)
         try:
-            read = pa.concat_tables(reader.rows(start, stop)).combine_chunks()
+            pieces = [self._typed(piece) for piece in reader.rows(start, stop)]
+            read = pa.concat_tables(pieces).combine_chunks()
         except BaseException:
             self._let_go()
             raise
@@ -255,10 +265,22 @@ class Dataset:
         columns = {
             name: pa.repeat(pa.scalar(parts[name], kind), len(read))
             if name in parts
-            else _as(read[name], kind)
+            else read[name]
             for name, kind in self._needed.items()
         }
         return pa.table(columns)
+
+    def _typed(self, piece: pa.Table) -> pa.Table:
+        """What was read, in the dataset's own types: pieces of a file count categories alike."""
+        import pyarrow as pa
+
+        columns = {
+            name: as_kind(piece[name], kind, exact=name == self.key)
+            for name, kind in self._needed.items()
+            if name in piece.column_names
+        }
+        # Rows of a file of which folders say all columns are counted by what was read.
+        return pa.table(columns) if columns else piece
 
     def _reader(self, file: DataFile, batch: int) -> RowReader:
         """The file, open where this thread left it."""
@@ -290,7 +312,11 @@ class Dataset:
         places = np.arange(run.start, run.stop)
         numbers = np.asarray(table[ROW].to_numpy()) if self.staged else places
         keys = None if self.key is None else table[self.key].combine_chunks()
-        addresses = file_addresses(file.place, numbers) if keys is None else key_addresses(keys)
+        addresses = (
+            file_addresses(file.place, numbers)
+            if keys is None
+            else key_addresses(without_fractions(keys))
+        )
         return Rows(table.select(list(self.columns)), file.name, numbers, addresses, keys)
 
     def _chosen_in(self, start: int, stop: int) -> Integers:
@@ -299,10 +325,6 @@ class Dataset:
             return np.arange(start, stop)
         low, high = np.searchsorted(self.chosen, (start, stop))
         return np.asarray(self.chosen[low:high])
-
-
-def _as(column: Any, kind: Any) -> Any:
-    return column if kind is None or column.type == kind else column.cast(kind)
 
 
 def _concatenated(parts: list[Rows]) -> Rows:

@@ -23,6 +23,7 @@ __all__ = [
     "RowReader",
     "check_readable",
     "ending_of",
+    "is_empty",
     "outline",
     "pieces_of",
     "require_distinct",
@@ -73,6 +74,23 @@ def outline(filesystem: Any, path: str) -> Outline:
             found = Outline(reader.schema, tuple(sizes))
     require_distinct(found.schema.names)
     return found
+
+
+def is_empty(filesystem: Any, path: str, column: str) -> bool:
+    """Whether a file says that it has nothing but missing cells in a column."""
+    import pyarrow.parquet as pq
+
+    if ending_of(path) not in PARQUET:
+        return False
+    with filesystem.open_input_file(path) as stream:
+        about = pq.ParquetFile(stream).metadata
+        for group in map(about.row_group, range(about.num_row_groups)):
+            for own in map(group.column, range(group.num_columns)):
+                if own.path_in_schema == column:
+                    known = own.statistics
+                    if known is None or known.null_count != group.num_rows:
+                        return False
+    return True
 
 
 def require_distinct(names: Sequence[str]) -> None:

@@ -6,15 +6,26 @@ worker, in any order. A table in memory and a single file agree: row i has the n
 
 from __future__ import annotations
 
+import math
 from hashlib import blake2b
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from anharmonic._core.protocols import Integers
 from anharmonic.errors import SettingsError
 
-__all__ = ["KEY_BITS", "MOST_ROWS", "file_addresses", "key_addresses", "plain_key"]
+__all__ = [
+    "KEY_BITS",
+    "MOST_ROWS",
+    "check_whole",
+    "file_addresses",
+    "is_whole",
+    "key_addresses",
+    "plain_key",
+    "without_fractions",
+]
 
 ROW_BITS, KEY_BITS, INTEGER_BITS = 40, 45, 62
 MOST_ROWS = 1 << ROW_BITS
@@ -58,10 +69,10 @@ def key_addresses(keys: Any) -> Integers:
 
 
 def plain_key(key: object) -> int | str | None:
-    r"""A key as JSON holds it.
+    r"""A key as JSON holds it; None where there is none, however that is written.
 
-    >>> plain_key(7), plain_key("a"), plain_key(b"a"), plain_key(b"\xff")
-    (7, 'a', 'a', 'ff')
+    >>> plain_key(7), plain_key("a"), plain_key(b"a"), plain_key(b"\xff"), plain_key(float("nan"))
+    (7, 'a', 'a', 'ff', None)
     """
     if isinstance(key, bytes):
         try:
@@ -70,7 +81,7 @@ def plain_key(key: object) -> int | str | None:
             return key.hex()
     if key is None or (isinstance(key, int) and not isinstance(key, bool)):
         return key
-    return str(key)
+    return None if isinstance(key, float) and math.isnan(key) else str(key)
 
 
 def _of_numbers(keys: Any) -> Integers:
@@ -90,12 +101,41 @@ def _whole(keys: Any) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    try:
-        return pc.if_else(pc.is_nan(keys), None, keys).cast(pa.int64())
-    except pa.ArrowInvalid as problem:
+    check_whole(keys)
+    return pc.if_else(pc.is_nan(keys), None, keys).cast(pa.int64())
+
+
+def is_whole(keys: Any) -> NDArray[np.bool_]:
+    """Which keys are no fractions; a missing one, and one that is NaN, is one.
+
+    >>> import pyarrow as pa
+    >>> is_whole(pa.array([1.0, 0.5, None])).tolist(), is_whole(pa.array(["a"])).tolist()
+    ([True, False, True], [True])
+    """
+    import pyarrow as pa
+
+    if not pa.types.is_floating(keys.type):
+        return np.ones(len(keys), dtype=bool)
+    numbers = np.asarray(keys.to_numpy(zero_copy_only=False), dtype=float)
+    whole = (np.abs(numbers) < 1 << INTEGER_BITS) & (np.floor(numbers) == numbers)
+    return np.asarray(whole | np.isnan(numbers))
+
+
+def check_whole(keys: Any) -> None:
+    """Refuse keys of which some are fractions."""
+    if not is_whole(keys).all():
         raise SettingsError(
             "a key is a whole number or a text, and this one is a fraction: give another column"
-        ) from problem
+        )
+
+
+def without_fractions(keys: Any) -> Any:
+    """Keys with nothing in place of fractions: whoever measures sets such rows aside."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    whole = is_whole(keys)
+    return keys if whole.all() else pc.if_else(pa.array(whole), keys, None)
 
 
 def _texts(keys: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -140,17 +141,20 @@ def _cells(records: Records, column: str) -> list[Any]:
 
 
 def _kind_of(cells: list[Any]) -> Any:
-    """The type that most cells of a block have: floats beside integers are floats."""
+    """The type that most cells of a block have: floats beside integers are floats.
+
+    >>> print(_kind_of([1, 0.5, None]), _kind_of([1, 0.5, 2, "unknown"]), _kind_of([1, [2]]))
+    double double string
+    """
     import pyarrow as pa
 
-    kinds = {type(cell) for cell in cells if cell is not None}
-    if not kinds:
+    counts = Counter(type(cell) for cell in cells if cell is not None)
+    if not counts:
         return pa.null()
-    if kinds <= {int, float} and float in kinds:
-        return pa.float64()
-    single = {bool: pa.bool_(), int: pa.int64(), str: pa.string()}
-    counted = max(kinds, key=lambda kind: sum(type(cell) is kind for cell in cells))
-    return single.get(counted, pa.string())
+    number = pa.float64() if counts[float] else pa.int64()
+    known = {number: counts[int] + counts[float], pa.bool_(): counts[bool]}
+    kind = max(known, key=lambda kind: known[kind])
+    return kind if 2 * known[kind] > counts.total() else pa.string()
 
 
 def _written(kind: Any) -> Any:

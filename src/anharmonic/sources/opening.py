@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from anharmonic._core.columns import shown
 from anharmonic.errors import InputError, SettingsError, first_line
@@ -17,12 +17,20 @@ from anharmonic.sources.columns import (
     usual_columns,
 )
 from anharmonic.sources.dataset import DataFile, Dataset
-from anharmonic.sources.formats import TEXT, Outline, check_readable, outline, pieces_of
+from anharmonic.sources.formats import (
+    TEXT,
+    Outline,
+    check_readable,
+    is_empty,
+    outline,
+    pieces_of,
+)
+from anharmonic.sources.kinds import shared_kind
 from anharmonic.sources.locations import Location, PathLike, open_folder
-from anharmonic.sources.patience import FOR_GOOD, NotNow, read_patiently
-from anharmonic.sources.retyping import ROW
+from anharmonic.sources.patience import FOR_GOOD, NoRoom, NotNow, read_patiently
+from anharmonic.sources.retyping import ROW, Kinds
 from anharmonic.sources.rows import Aside
-from anharmonic.sources.staging import stage
+from anharmonic.sources.staging import Staged, stage
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,6 +39,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Found", "dataset_of", "look_at", "stage_all", "stamped"]
 
+Held = TypeVar("Held")
 OPENERS = 16
 """Footers that are read at once: of object stores each takes a while."""
 
@@ -93,28 +102,46 @@ def stage_all(location: Location, endings: Sequence[str], staging: PathLike) -> 
             f"{others[0]} is no text file and others are: give files of one kind at a time"
         )
     paths = tuple(f"{folder}/{place:06d}.parquet" for place in range(len(names)))
-    aside: list[Aside] = []
-    outlines: list[Outline | str] = []
-    for path, name, ending, target in zip(location.paths, names, endings, paths, strict=True):
+
+    def staged(place: int, known: Kinds) -> Staged | str:
+        path, name = location.paths[place], names[place]
         check = partial(check_readable, location.filesystem, path)
 
-        def write(
-            path: str = path,
-            name: str = name,
-            ending: str = ending,
-            target: str = target,
-            check: Callable[[], None] = check,
-        ) -> Outline:
+        def write() -> Staged:
             with location.filesystem.open_input_file(path) as stream:
-                staged = stage(stream, ending, name, filesystem, target, check)
-            aside.extend(staged.aside)
-            return staged.outline
+                return stage(stream, endings[place], name, filesystem, paths[place], check, known)
 
-        outlines.append(_or_reason(write, check, name))
-    return Found(filesystem, paths, names, tuple(outlines), tuple(aside))
+        return _or_reason(write, check, name)
+
+    each = [staged(place, {}) for place in range(len(names))]
+    for place, known in _as_texts(filesystem, paths, each).items():
+        each[place] = staged(place, known)
+    outlines = tuple(one if isinstance(one, str) else one.outline for one in each)
+    aside = [row for one in each if not isinstance(one, str) for row in one.aside]
+    return Found(filesystem, paths, names, outlines, tuple(aside))
 
 
-def _or_reason(read: Callable[[], Outline], check: Callable[[], None], name: str) -> Outline | str:
+def _as_texts(
+    filesystem: Any, paths: Sequence[str], each: Sequence[Staged | str]
+) -> dict[int, Kinds]:
+    """What is a number here and words there, as the texts that both are: by places of files."""
+    import pyarrow as pa
+
+    schemas = {
+        place: one.outline.schema
+        for place, one in enumerate(each)
+        if not isinstance(one, str) and one.outline.rows
+    }
+    again: dict[int, Kinds] = {}
+    for name in dict.fromkeys(name for schema in schemas.values() for name in schema.names):
+        kinds = {at: own.field(name).type for at, own in schemas.items() if name in own.names}
+        if _shared(filesystem, [paths[at] for at in kinds], list(kinds.values()), name) is None:
+            for place in (at for at, kind in kinds.items() if not pa.types.is_string(kind)):
+                again.setdefault(place, {})[name] = pa.string()
+    return again
+
+
+def _or_reason(read: Callable[[], Held], check: Callable[[], None], name: str) -> Held | str:
     """What a file holds, or why it cannot be read; refused where it may be readable later."""
     try:
         return read_patiently(read, check, name)
@@ -122,7 +149,7 @@ def _or_reason(read: Callable[[], Outline], check: Callable[[], None], name: str
         if not isinstance(problem.__cause__, FOR_GOOD):
             raise
         return first_line(problem.__cause__)
-    except MemoryError:
+    except (MemoryError, NoRoom):
         raise
     except Exception as problem:  # damage makes every library fail in ways of its own
         return first_line(problem)
@@ -171,10 +198,15 @@ def dataset_of(
         raise InputError(f"{source}: most rows have no column in common: name some with columns=")
     held = [name for name in dict.fromkeys((*columns, *keys)) if name not in partitions]
     whole = [(file, own) for file, own in opened if not _lacks(file, own, held, broken)]
-    kinds = partitions | _kinds(source, [own for _, own in whole], held)
+    kinds = partitions | _kinds(source, found.filesystem, whole, held)
     key_type = kinds.get(source.key) if source.key is not None else None
     if key_type is not None and pa.types.is_dictionary(key_type):
         key_type = key_type.value_type
+    if key_type is not None and pa.types.is_nested(key_type):
+        raise SettingsError(
+            f"column {source.key} holds {key_type}, and a key is a whole number, a text, a date, "
+            "a time or bytes: give another column"
+        )
     return Dataset(
         filesystem=found.filesystem,
         files=tuple(_with_parts(file, partitions) for file, _ in whole),
@@ -204,20 +236,36 @@ def _columns(
     return [name for name in (*usual, *named) if name not in left_out]
 
 
-def _kinds(source: Source, schemas: Sequence[pa.Schema], names: Sequence[str]) -> dict[str, Any]:
+def _kinds(
+    source: Source,
+    filesystem: Any,
+    opened: Sequence[tuple[DataFile, pa.Schema]],
+    names: Sequence[str],
+) -> dict[str, Any]:
     """The types that columns have in all files together."""
-    import pyarrow as pa
-
-    if not schemas:
+    if not opened:
         raise InputError(f"{source}: no file has all of {shown(names)}: name some with columns=")
-    own = [pa.schema([schema.field(name) for name in names]) for schema in schemas]
-    try:
-        schema = pa.unify_schemas(own, promote_options="permissive")
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as problem:
-        raise InputError(
-            f"{source}: the files have columns of different kinds ({first_line(problem)})"
-        ) from problem
-    return {field.name: field.type for field in schema}
+    kinds = {}
+    for name in names:
+        own = {file.name: schema.field(name).type for file, schema in opened}
+        paths = [file.path for file, _ in opened]
+        kinds[name] = _shared(filesystem, paths, list(own.values()), name)
+        if kinds[name] is None:
+            first = next(iter(own))
+            other = next(file for file in own if own[file] != own[first])
+            instead = (
+                "give another key" if name == source.key else "leave it out with drop= (--drop)"
+            )
+            raise InputError(
+                f"{source}: the files have columns of different kinds: {name} is {own[first]} in "
+                f"{first} and {own[other]} in {other}: write it alike everywhere, or {instead}"
+            )
+    return kinds
+
+
+def _shared(filesystem: Any, paths: Sequence[str], kinds: Sequence[Any], name: str) -> Any:
+    """The type that holds a column of some files; None where there is none."""
+    return shared_kind(kinds, lambda at: is_empty(filesystem, paths[at], name))
 
 
 def _lacks(file: DataFile, schema: Any, needed: Sequence[str], broken: list[Aside]) -> bool:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 from anharmonic.errors import AnharmonicError, InputError, first_line
 
-__all__ = ["Interrupted", "NotNow", "read_patiently"]
+__all__ = ["Interrupted", "NoRoom", "NotNow", "read_patiently", "room_in"]
 
 Read = TypeVar("Read")
 PAUSES = (0.5, 2.0, 8.0)
@@ -23,6 +24,24 @@ class Interrupted(Exception):
 
 class NotNow(InputError):
     """The bytes of a file cannot be had now, whatever they are."""
+
+
+class NoRoom(InputError):
+    """What was found cannot be written, which says nothing about what was read."""
+
+
+@contextmanager
+def room_in(folder: str) -> Iterator[None]:
+    """Tell what cannot be written to a folder, such as to a full disk, from all other errors."""
+    try:
+        yield
+    except AnharmonicError:
+        raise
+    except OSError as problem:
+        raise NoRoom(
+            f"{folder} cannot be written ({first_line(problem)}): what is finished is kept, so "
+            "make room and start again with the same call"
+        ) from problem
 
 
 def read_patiently(read: Callable[[], Read], check: Callable[[], None], name: str) -> Read:

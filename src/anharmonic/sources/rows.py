@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anharmonic._core.protocols import Integers
+from anharmonic.sources.identity import plain_key
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -101,12 +102,10 @@ class Rows:
         """Some of the rows as ones that cannot be measured."""
         chosen = np.flatnonzero(wanted) if wanted.dtype == bool else wanted
         return [
-            Aside(
-                self.file,
-                int(self.numbers[row]),
-                1,
-                reason,
-                None if self.keys is None else str(self.keys[row].as_py()),
-            )
+            Aside(self.file, int(self.numbers[row]), 1, reason, self._key_in_words(row))
             for row in chosen.tolist()
         ]
+
+    def _key_in_words(self, row: int) -> str | None:
+        key = None if self.keys is None else plain_key(self.keys[row].as_py())
+        return None if key is None else str(key)

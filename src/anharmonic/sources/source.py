@@ -6,9 +6,12 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from anharmonic._core.files import STDIN, copy_stdin
-from anharmonic.errors import SettingsError
+from anharmonic.errors import InputError, SettingsError
 from anharmonic.sources.dataset import Dataset
 from anharmonic.sources.formats import ENDINGS, PIECE, TEXT, ending_of
 from anharmonic.sources.locations import (
@@ -68,7 +71,8 @@ class Source:
         copy = copy_stdin(Path(own.path))
         with (
             copy.open("rb") as read,
-            filesystem.open_output_stream(f"{inner}/{copy.name}") as written,
+            # As it is: what is compressed already would be compressed once more by its name.
+            filesystem.open_output_stream(f"{inner}/{copy.name}", compression=None) as written,
         ):
             while piece := read.read(PIECE):
                 written.write(piece)
@@ -144,13 +148,17 @@ def files(
     ... # doctest: +ELLIPSIS
     <gamma ... over 100 points, ... queries...>
     """
-    several = [paths] if isinstance(paths, str | os.PathLike) else paths
-    if sample is not None and sample < 1:
-        raise SettingsError(f"sample counts rows, got {sample}")
-    return Source(
-        tuple(os.fspath(path) for path in several),
-        key,
-        None if columns is None else tuple(columns),
-        tuple(drop),
-        sample,
-    )
+    several = tuple(os.fspath(path) for path in _listed(paths))
+    if not all(several):
+        raise InputError("the name of a file is empty: give a path, a folder, a glob or an address")
+    if sample is not None:
+        if isinstance(sample, bool) or not isinstance(sample, int | np.integer) or sample < 1:
+            raise SettingsError(f"sample counts rows, got {sample}")
+        sample = int(sample)
+    names = None if columns is None else tuple(_listed(columns))
+    return Source(several, key, names, tuple(_listed(drop)), sample)
+
+
+def _listed(names: Any) -> Sequence[Any]:
+    """One name as a list of it: the letters of a text are no names."""
+    return [names] if isinstance(names, str | os.PathLike) else names

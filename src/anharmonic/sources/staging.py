@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from anharmonic.errors import InputError, first_line
 from anharmonic.sources.csv_text import csv_blocks
 from anharmonic.sources.formats import COMPRESSED, Outline, outline
 from anharmonic.sources.json_text import json_blocks
-from anharmonic.sources.patience import Interrupted
+from anharmonic.sources.patience import Interrupted, room_in
 from anharmonic.sources.retyping import ROW, Kinds, Retyped
 from anharmonic.sources.rows import Aside
 
@@ -46,6 +47,7 @@ def stage(
     filesystem: Any,
     target: str,
     check: Callable[[], None],
+    kinds: Kinds | None = None,
 ) -> Staged:
     """Write a text file as Parquet.
 
@@ -59,9 +61,12 @@ def stage(
         Where to write.
     check
         Raises OSError where the file's bytes cannot be had now: then nothing of it is damaged.
+    kinds
+        Types that columns have because other files say so.
     """
-    read = json_blocks if ending.startswith(JSON) else csv_blocks
-    known: Kinds = {}
+    separated = partial(csv_blocks, tabs=ending.startswith(".tsv"))
+    read = json_blocks if ending.startswith(JSON) else separated
+    known: Kinds = {**(kinds or {})}
     while True:
         source.seek(0)
         aside: list[Aside] = []
@@ -127,8 +132,9 @@ def _write(blocks: _Blocks, filesystem: Any, target: str, aside: list[Aside]) ->
     block = blocks.first()
     if block is None:
         return 0
-    rows = 0
+    rows, folder = 0, target.rpartition("/")[0]
     with (
+        room_in(folder),
         filesystem.open_output_stream(target) as stream,
         pq.ParquetWriter(stream, block.schema) as writer,
     ):

@@ -19,9 +19,9 @@ from multiprocessing import get_context, parent_process
 from threading import Thread
 from typing import Any, TypeVar
 
-from anharmonic.errors import MeasurementStopped, SettingsError
+from anharmonic.errors import MeasurementStopped, SettingsError, first_line
 
-__all__ = ["processes", "serial", "threads"]
+__all__ = ["Unloadable", "check_count", "processes", "serial", "threads"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -40,6 +40,9 @@ class threads:  # noqa: N801 - used like the builtin map
     """
 
     count: int
+
+    def __post_init__(self) -> None:
+        check_count(self.count)
 
     def __call__(
         self, function: Callable[[Item], Result], items: Iterable[Item], /
@@ -60,6 +63,9 @@ class processes:  # noqa: N801 - used like the builtin map
 
     count: int
 
+    def __post_init__(self) -> None:
+        check_count(self.count)
+
     def __call__(
         self, function: Callable[[Item], Result], items: Iterable[Item], /
     ) -> Iterator[Result]:
@@ -79,9 +85,36 @@ class processes:  # noqa: N801 - used like the builtin map
             except BrokenExecutor as problem:
                 raise MeasurementStopped(
                     "a worker process ended before its work was done",
-                    "it may have run out of memory or been killed, so use fewer, or "
-                    "anharmonic.workers.threads",
+                    "a script that starts processes does so under if __name__ == '__main__', as "
+                    "each of them reads it first; else one may have run out of memory or been "
+                    "killed, so use fewer, or anharmonic.workers.threads",
                 ) from problem
+
+
+def check_count(count: int | None) -> None:
+    """Refuse a number of workers that could do no work."""
+    if count is not None and count < 1:
+        raise SettingsError(f"workers are counted from 1, got {count}")
+
+
+class Unloadable:
+    """In place of a function that cannot be unpickled here: says so for every item.
+
+    Parameters
+    ----------
+    problem
+        Why it cannot.
+    """
+
+    def __init__(self, problem: Exception) -> None:
+        self.reason = first_line(problem)
+
+    def __call__(self, item: object) -> Any:
+        """Never an answer."""
+        raise SettingsError(
+            f"the model cannot be loaded in another process ({self.reason}): define it in a module "
+            "that can be imported there, give it as a file, or use anharmonic.workers.threads"
+        )
 
 
 # In a worker process: the function that `_receive` unpickled, once for all its items.
@@ -91,7 +124,10 @@ _received: Callable[[Any], Any]
 def _receive(pickled: bytes) -> None:
     global _received
     Thread(target=_end_with_parent, daemon=True).start()
-    _received = pickle.loads(pickled)
+    try:
+        _received = pickle.loads(pickled)
+    except Exception as problem:  # modules fail in ways of their own
+        _received = Unloadable(problem)
 
 
 def _end_with_parent() -> None:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from anharmonic._core.extras import needs
 from anharmonic.errors import InputError, MeasurementStopped, SettingsError, first_line
+from anharmonic.workers.local import Unloadable, check_count
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -55,6 +56,9 @@ class ray:  # noqa: N801 - used like the builtin map
     cpus: float = 1
     gpus: float = 0
     environment: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        check_count(self.count)
 
     def __call__(
         self, function: Callable[[Item], Result], items: Iterable[Item], /
@@ -159,7 +163,11 @@ class _Actor:
     def __init__(self, shared: list[Any]) -> None:
         import ray
 
-        self.function = pickle.loads(ray.get(shared[0]))
+        self.function: Callable[[Any], Any]
+        try:
+            self.function = pickle.loads(ray.get(shared[0]))
+        except Exception as problem:  # Ray would try without end what cannot work
+            self.function = Unloadable(problem)
 
     def __call__(self, batch: pa.Table) -> pa.Table:
         import pyarrow as pa

@@ -59,7 +59,10 @@ class Answers:
         try:
             dataset = _dataset(answers)
         except (OSError, pa.ArrowInvalid, TypeError) as problem:
-            raise InputError(f"the answers cannot be read ({first_line(problem)})") from problem
+            raise InputError(
+                f"the answers cannot be read ({first_line(problem)}): give Parquet files with the "
+                f"columns {PART} and {QUERY} and the model's outputs"
+            ) from problem
         names = dataset.schema.names
         lacking = [name for name in (PART, QUERY) if name not in names]
         if lacking:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from anharmonic._core.protocols import Array, Map, Model
 from anharmonic._core.reductions import Reduction
 from anharmonic.errors import InputError
@@ -134,13 +136,13 @@ class CollectWork:
 
     def __call__(self, shard: Shard) -> Report:
         """The report of a shard whose part is written."""
-        reader = _Read(self.answers.of(shard.name), shard.name)
+        reader = _Read(self.answers.of(shard.name), shard.name, self.answers.classes)
         model = _model(reader, self.name, self.answers.classes, self.output)
         work = ShardWork(
             self.dataset,
             self.folder,
             self.placing,
-            _Reading(self.measure, model),
+            _Reading(self.measure, _WithGaps(model, reader)),
             self.block,
             reader.check_used_up,
         )
@@ -170,10 +172,20 @@ def _model(
 
 
 class _Read:
-    """A model that reads out recorded answers, in the order they were asked for."""
+    """A model that reads out recorded answers, in the order they were asked for.
 
-    def __init__(self, answers: Array, part: str) -> None:
+    Where a label is missing it reads out another, and `gaps` says so of the latest answers: what is
+    no label at all would be an error about all questions that were asked together.
+    """
+
+    def __init__(self, answers: Array, part: str, classes: tuple[object, ...] | None) -> None:
+        self.missing = np.zeros(len(answers), dtype=bool)
+        if classes:
+            self.missing = np.array([answer is None for answer in answers.tolist()], dtype=bool)
+            answers = answers.copy()
+            answers[self.missing] = classes[0]
         self.answers, self.part, self.next = answers, part, 0
+        self.gaps = self.missing[:0]
 
     def __call__(self, queries: Array) -> Array:
         start, self.next = self.next, self.next + len(queries)
@@ -182,6 +194,7 @@ class _Read:
                 f"part {self.part} has {len(self.answers):,} answers and more questions: answer "
                 "each one once"
             )
+        self.gaps = self.missing[start : self.next]
         return self.answers[start : self.next]
 
     def check_used_up(self) -> None:
@@ -191,6 +204,25 @@ class _Read:
                 f"part {self.part} has {len(self.answers):,} answers to {self.next:,} questions: "
                 "answer each one once"
             )
+
+
+class _WithGaps:
+    """A model of recorded labels that has no number where no label was recorded."""
+
+    def __init__(self, model: Model, reader: _Read) -> None:
+        self.model, self.reader = model, reader
+
+    def __call__(self, points: Array) -> Array:
+        outputs = self.model(points)
+        if self.reader.gaps.any():
+            outputs = np.array(outputs, dtype=float)
+            outputs[self.reader.gaps] = np.nan
+        return outputs
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "model":  # not there yet, as while it is unpickled
+            raise AttributeError(name)
+        return getattr(self.model, name)
 
 
 def _tuple(value: Any) -> Any:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from anharmonic._core.columns import shown
 from anharmonic._core.protocols import Array, Floats, Map
 from anharmonic.errors import InputError
 from anharmonic.measures.gamma.over_sources import GammaOfRows, prepare_gamma
@@ -27,7 +28,7 @@ from anharmonic.sources.locations import PathLike, join_address
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["FORMAT", "PART", "PLAN", "QUERY", "plan_parts", "zeros"]
+__all__ = ["FORMAT", "PART", "PLAN", "QUERY", "check_names", "plan_parts", "zeros"]
 
 FORMAT, PLAN = 2, "plan"
 PART, QUERY = "part", "query"
@@ -66,6 +67,7 @@ def plan_parts(
         seed = int(arguments.get("seed", 0))
         source = _kept(source, folder, written)
         dataset = source.open(staging, seed)
+        check_names(dataset.columns, (PART, QUERY))
         sample = dataset.sample(SAMPLE, seed)
         given = {**arguments, "noise": "ignore"}
         silent = Predictor(zeros, name="planned")
@@ -82,6 +84,14 @@ def plan_parts(
             pass
         folder.write(MANIFEST, {**facts, "finished": True})
     return _named(path)
+
+
+def check_names(columns: Sequence[str], own: Sequence[str]) -> None:
+    """Refuse features that are called as the columns are which answers must keep."""
+    if taken := [name for name in own if name in columns]:
+        raise InputError(
+            f"column {shown(taken)} is called as one of the plan's own: rename it, or leave it out"
+        )
 
 
 def _named(path: PathLike) -> Path | str:

@@ -26,6 +26,7 @@ from anharmonic.sources.locations import (
     join_address,
     open_folder,
 )
+from anharmonic.sources.patience import room_in
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -92,8 +93,14 @@ class RunFolder:
         if not self._exists(name):
             return None
         with self.filesystem.open_input_stream(f"{self.path}/{name}") as stream:
-            content = json.loads(stream.read())
-        return content if isinstance(content, dict) else None
+            text = stream.read()
+        try:
+            return {**json.loads(text)}
+        except (ValueError, TypeError) as problem:
+            raise InputError(
+                f"{name} in {self.address} is damaged ({first_line(problem)}): start over with "
+                "fresh=True (--fresh), or give another folder"
+            ) from problem
 
     def write(self, name: str, content: dict[str, Any]) -> None:
         """A JSON file, whole or not at all."""
@@ -126,7 +133,8 @@ class RunFolder:
                 if not writers:
                     stream = stack.enter_context(self._whole(name))
                     writers.append(stack.enter_context(pq.ParquetWriter(stream, table.schema)))
-                writers[0].write_table(table)
+                with room_in(self.address):
+                    writers[0].write_table(table)
 
             yield write
 
@@ -168,11 +176,17 @@ class RunFolder:
 
     def about(self, path: str) -> dict[str, Any]:
         """What a part says of itself."""
+        import pyarrow as pa
         import pyarrow.parquet as pq
 
-        with self.filesystem.open_input_file(path) as stream:
-            facts = json.loads(pq.read_schema(stream).metadata[METADATA])
-        return dict(facts)
+        try:
+            with self.filesystem.open_input_file(path) as stream:
+                return {**json.loads(pq.read_schema(stream).metadata[METADATA])}
+        except (pa.ArrowInvalid, KeyError, TypeError, ValueError) as problem:
+            raise InputError(
+                f"{path} is damaged ({first_line(problem)}): remove it and start the run again, "
+                "which measures its rows anew"
+            ) from problem
 
     def part(self, name: str, columns: list[str] | None = None) -> pa.Table:
         """The scores of a part; nothing of one that has no row, whatever columns it has."""
@@ -261,11 +275,17 @@ class RunFolder:
         target = f"{self.path}/{name}"
         folder, _, base = target.rpartition("/")
         if not self.local:
-            with self.filesystem.open_output_stream(target) as stream:
+            with room_in(self.address), self.filesystem.open_output_stream(target) as stream:
                 yield stream
             return
-        os.makedirs(folder, exist_ok=True)
         temporary = f"{folder}/.{base}.{secrets.token_hex(8)}"
+        with room_in(self.address), self._renamed(temporary, target) as stream:
+            yield stream
+
+    @contextmanager
+    def _renamed(self, temporary: str, target: str) -> Iterator[Any]:
+        """A stream to a file on a disk that gets its name when it is complete."""
+        os.makedirs(target.rpartition("/")[0], exist_ok=True)
         try:
             with self.filesystem.open_output_stream(temporary) as stream:
                 yield stream

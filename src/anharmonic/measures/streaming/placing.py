@@ -19,6 +19,7 @@ from anharmonic.measures.setup.scale import read_columns, with_neighbourhood
 from anharmonic.measures.setup.settling import Setup
 from anharmonic.regions import Region, as_region
 from anharmonic.sources import Aside, Rows
+from anharmonic.sources.identity import is_whole
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -86,7 +87,8 @@ class Frames:
 
         for name in self.with_gaps:
             place = table.column_names.index(name)
-            table = table.set_column(place, name, table[name].cast(pa.float64()))
+            # What fractions cannot hold is rounded, as wherever whole numbers have gaps.
+            table = table.set_column(place, name, table[name].cast(pa.float64(), safe=False))
         for name, levels in self.levels.items():
             place = table.column_names.index(name)
             table = table.set_column(place, name, _with_levels(table[name], levels))
@@ -118,9 +120,10 @@ class Placing:
                 aside.extend(rows.set_aside(flags, reason))
                 rows = rows.take(~flags)
 
-        if rows.keys is not None and rows.keys.null_count:
-            missing = rows.keys.is_null().to_numpy(zero_copy_only=False)
+        if rows.keys is not None:
+            missing = rows.keys.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
             without(np.asarray(missing), "the row has no key")
+            without(~is_whole(rows.keys), "the row's key is a fraction")
         gaps = self.frames.gaps(rows.table)
         without(gaps, "a cell is missing in a column where none is in the sample")
         if not len(rows):

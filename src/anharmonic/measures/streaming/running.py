@@ -142,7 +142,9 @@ def run_shards(
         manifest.check_same(earlier, folder.path, known.again)
         # Its parts are cut as they were.
         manifest = earlier
-    if folder.read(SUMMARY) is not None:
+    there = folder.parts()
+    whole = all(shard.name in there for shard in dataset.shards(manifest.shard))
+    if whole and folder.read(SUMMARY) is not None:
         return summarise(folder, manifest, reports_of(folder), held)
     folder.write_aside(SOURCE, list(dataset.broken))
     work = work_in(folder, manifest.block)

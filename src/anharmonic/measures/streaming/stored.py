@@ -21,7 +21,7 @@ from anharmonic.measures.streaming.folder import MANIFEST, SCORES, SUMMARY, RunF
 from anharmonic.measures.streaming.manifest import Manifest
 from anharmonic.measures.streaming.shard_work import WORST, Report
 from anharmonic.scores import COLUMNS, Scores
-from anharmonic.sources.locations import PathLike
+from anharmonic.sources.locations import PathLike, is_folder
 from anharmonic.sources.temporary import TemporaryFolder
 
 if TYPE_CHECKING:
@@ -80,13 +80,21 @@ class StoredScores:
     @classmethod
     def load(cls, path: PathLike) -> StoredScores:
         """Open the folder of a run that came to its end."""
+        if not is_folder(path):
+            raise InputError(f"there is no folder {path}: give the one that out= or --out named")
         folder = RunFolder.at(path)
         manifest, summary = folder.read(MANIFEST), folder.read(SUMMARY)
         if manifest is None:
             raise InputError(f"{path} holds no run: give the folder that out= or --out named")
         if summary is None:
             raise InputError(f"the run in {path} has not come to its end: start it again to go on")
-        return summarise(folder, Manifest.read(manifest), reports_of(folder))
+        stored = summarise(folder, Manifest.read(manifest), reports_of(folder))
+        if len(stored) != summary.get("points"):
+            raise InputError(
+                f"the run in {path} has scores of {len(stored):,} rows and had of "
+                f"{summary.get('points'):,}: start it again, which measures the others anew"
+            )
+        return stored
 
     def __len__(self) -> int:
         return int(self.values.count)
