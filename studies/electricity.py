@@ -254,7 +254,7 @@ def _correlation(one: Floats, other: Floats, seed: int) -> Estimate:
 def _linear(model: Any, points: Any, wrong: Floats, seed: int) -> Section:
     usual, stream = slice(TRAINED, TRAINED + REFERENCE), slice(TRAINED + REFERENCE, None)
     rows = []
-    for output in ("logit", "probability"):
+    for output, plural in (("logit", "logits"), ("probability", "probabilities")):
         watch = Monitor(
             model, points[usual], output=output, false_alarms=RATE, promise=False, seed=seed
         )
@@ -263,7 +263,7 @@ def _linear(model: Any, points: Any, wrong: Floats, seed: int) -> Section:
         told = str(watch.alarms[0]) if watch.alarms else "no alarm"
         rows.append(
             Row(
-                f"gamma of its {output}s, mean over the stream",
+                f"gamma of its {plural}, mean over the stream",
                 Estimate(float(values.mean()), float(values.std() / np.sqrt(len(values)))),
                 truth=0.0 if output == "logit" else None,
                 queries=watch.queries,
