@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import json
 import os
 import shutil
 import subprocess
@@ -42,7 +43,7 @@ IN_SDIST = (
     ),
 )
 LARGEST = 5_000_000
-"""Bytes of a wheel: ours has a fifth, and a data file that slipped in would show."""
+"""Bytes of a wheel: ours has a third, and a data file that slipped in would show."""
 
 
 def build() -> tuple[Path, Path]:
@@ -123,7 +124,15 @@ def list_materials(version: str) -> None:
     lock = ROOT / "requirements" / "service.txt"
     words = ["requirements", lock, "--output-format", "JSON", "--output-file", bill]
     _run(BIN / "cyclonedx-py", *words, "--pyproject", ROOT / "pyproject.toml")
+    write_version(bill, version)
     _run(sys.executable, ROOT / ".ci" / "licences.py", "--write", DIST / "LICENCES.md")
+
+
+def write_version(bill: Path, version: str) -> None:
+    """Say of which version a bill of materials is, which pyproject.toml does not."""
+    told = json.loads(bill.read_text())
+    told["metadata"]["component"]["version"] = version
+    bill.write_text(json.dumps(told, indent=2) + "\n")
 
 
 def write_sums() -> None:

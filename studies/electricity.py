@@ -254,16 +254,23 @@ def _correlation(one: Floats, other: Floats, seed: int) -> Estimate:
 def _linear(model: Any, points: Any, wrong: Floats, seed: int) -> Section:
     usual, stream = slice(TRAINED, TRAINED + REFERENCE), slice(TRAINED + REFERENCE, None)
     rows = []
-    for output in ("logit", "probability"):
+    for output, plural in (("logit", "logits"), ("probability", "probabilities")):
         watch = Monitor(
-            model, points[usual], output=output, false_alarms=RATE, promise=False, seed=seed
+            model,
+            points[usual],
+            output=output,
+            watch="gamma",
+            detector="evidence",
+            false_alarms=RATE,
+            promise=False,
+            seed=seed,
         )
         found = watch.update(points[stream])
         values = found.scores["gamma"]
         told = str(watch.alarms[0]) if watch.alarms else "no alarm"
         rows.append(
             Row(
-                f"gamma of its {output}s, mean over the stream",
+                f"gamma of its {plural}, mean over the stream",
                 Estimate(float(values.mean()), float(values.std() / np.sqrt(len(values)))),
                 truth=0.0 if output == "logit" else None,
                 queries=watch.queries,
@@ -289,12 +296,19 @@ def _verdict(found: list[Watched]) -> tuple[str, ...]:
         {many} models and a loss of confidence for {lost}. A change in either direction says that
         the traffic is not the reference's; it does not say whether the model is right.""",
         f"""Confidence, which costs one query per point, was raised before gamma, which costs up to
-        seventeen, for {_before(found)} of {many} models: here gamma is no earlier a warning. Part
-        of that is a reference that is not steady: its second half already raises confidence
-        against its first for {_unsteady(found, "confidence")} of {many} models, and gamma for
-        {_unsteady(found, "gamma")}. KS tests flag the reference's own weeks too, because half-hours
+        seventeen, for {_before(found)} of {many} models: here gamma is no earlier a warning.
+        {_home(found)} KS tests flag the reference's own weeks too, because half-hours
         remember each other: they state a level that they do not keep.""",
     )
+
+
+def _home(found: list[Watched]) -> str:
+    """Whether the reference was steady, in a sentence."""
+    many, confidence, gamma = len(found), _unsteady(found, "confidence"), _unsteady(found, "gamma")
+    if not confidence and not gamma:
+        return "Within the reference, its second half against its first, neither is raised."
+    return f"""Part of that is a reference that is not steady: its second half already raises
+        confidence against its first for {confidence} of {many} models, and gamma for {gamma}."""
 
 
 def _unsteady(found: list[Watched], what: str) -> int:

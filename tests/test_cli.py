@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 
@@ -193,6 +194,31 @@ def test_the_demo_tells_the_overfit_models_apart(files):
     assert rows["MLP-2"]["gamma"] > 1.2 * rows["MLP-1"]["gamma"]
     for row in rows.values():
         assert row["gamma"] == pytest.approx(row["paper"], rel=0.35)
+
+
+def test_a_warning_is_one_line_without_a_place_in_the_code(files, tmp_path):
+    """One column wanders, so that nothing can be promised of the columns together."""
+    random = np.random.default_rng(0)
+    slow = pd.DataFrame(random.normal(size=(600, 4)), columns=list("abcd"))
+    slow["a"] += np.cumsum(random.normal(size=600)) / 2
+    slow.to_csv(tmp_path / "slow.csv", index=False)
+    shutil.copy(files / "mine.py", tmp_path)
+    done = run(
+        *(tmp_path, "monitor", "replay", "mine:total"),
+        *(
+            "--data",
+            "slow.csv",
+            "--reference",
+            "slow.csv",
+            "--watch",
+            "inputs",
+            "--watch",
+            "prediction",
+        ),
+    )
+    assert "anharmonic: all columns together are not watched: " in done.stderr
+    assert "Warning" not in done.stderr
+    assert ".py" not in done.stderr
 
 
 def test_an_extra_to_install_is_shown_whole(capsys):

@@ -52,6 +52,8 @@ COLUMNS = ("value", "error", "squared", "signed", "output", "turns")
 class Scores:
     """One score for each point, with its error and its cost.
 
+    A point that was not finished holds NaN; `complete` says whether there is none.
+
     Parameters
     ----------
     metric
@@ -81,8 +83,6 @@ class Scores:
         That of the pandas frame the points came in, if any; it is not saved.
     sums
         Arrays by name that a stopped run needs to go on to the same bits.
-
-    A point that was not finished holds NaN; `complete` says whether there is none.
     """
 
     metric: str

@@ -155,7 +155,9 @@ def test_a_run_of_0_1_0_is_read():
 def test_a_store_of_0_1_0_is_exported(tmp_path):
     shutil.copy(FILES / "store.sqlite", tmp_path / "store.db")
     done = CliRunner().invoke(
-        app, ["export", str(tmp_path / "store.db"), str(tmp_path / "e.parquet")]
+        app,
+        ["export", str(tmp_path / "store.db"), str(tmp_path / "e.parquet")],
+        catch_exceptions=False,
     )
     assert done.exit_code == 0, done.output
     events = pd.read_parquet(tmp_path / "e.parquet")

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.datasets import load_iris, make_classification
-from sklearn.ensemble import GradientBoostingClassifier
+from sklearn.ensemble import BaggingClassifier, GradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import make_pipeline
@@ -134,6 +134,12 @@ def test_grids_by_the_last_step():
     assert list(grid_for(pipeline)) == ["logisticregression__C"]
     assert list(grid_for(GradientBoostingClassifier())) == ["max_depth"]
     assert grid_for(StandardScaler()) is None
+    forest = RandomForestClassifier(5)  # its attribute `estimator` is a tree, and no parameter
+    assert list(grid_for(forest)) == ["min_samples_leaf"]
+    assert list(grid_for(make_pipeline(StandardScaler(), forest.fit([[0.0], [1.0]], [0, 1])))) == [
+        "randomforestclassifier__min_samples_leaf"
+    ]
+    assert list(grid_for(BaggingClassifier(LogisticRegression()))) == ["estimator__C"]
     with pytest.raises(SettingsError, match="no parameter"):
         check_grid(pipeline, {"C": [1]})
 

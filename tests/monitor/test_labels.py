@@ -212,7 +212,7 @@ def test_evidence_is_shown_on_the_scale_that_it_was_fitted_on() -> None:
 
     points = np.random.default_rng(0).normal(size=(400, 3))
     points[:, 2] = np.linspace(0.55, 0.95, 400)
-    with pytest.warns(UserWarning, match="is not watched"):
+    with pytest.warns(UserWarning, match="(is|are) not watched"):
         watch = ah.Monitor(falling, points, output="probability")
     assert "confidence" not in watch.watched
     shift = {round(channel.rate / watch.rate) for channel in watch.channels.values()}

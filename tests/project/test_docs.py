@@ -120,7 +120,10 @@ def test_every_public_name_says_what_its_parameters_mean(name: str, part: Any) -
     if part.__module__ == "builtins":
         return
     wanted = set(inspect.signature(part).parameters) - {"self"}
-    assert wanted <= set(parameter_entries(inspect.getdoc(part) or "")), name
+    described = set(parameter_entries(inspect.getdoc(part) or ""))
+    assert wanted <= described, name
+    # Prose behind the section would stand in the reference as a parameter without a description.
+    assert all(word.lstrip("*").isidentifier() for word in described), described - wanted
 
 
 def test_the_reference_lists_every_public_name(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import tarfile
@@ -83,6 +84,17 @@ def test_what_is_packed_is_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert "the wheel has anharmonic/tests/test_x.py" in said
     assert "the sdist lacks tests/test_exact.py" in said
     assert "the sdist lacks README.md" not in said
+
+
+def test_a_bill_of_materials_says_of_which_version_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bill = tmp_path / "service.cdx.json"
+    bill.write_text('{"metadata": {"component": {"name": "anharmonic"}}, "components": []}')
+    program("release", monkeypatch).write_version(bill, "9.9")
+    told = json.loads(bill.read_text())
+    assert told["metadata"]["component"] == {"name": "anharmonic", "version": "9.9"}
+    assert told["components"] == []
 
 
 def test_the_image_is_built_from_the_lock() -> None:

@@ -50,6 +50,13 @@ def test_workflows_may_only_read_and_end(path: Path) -> None:
             assert re.fullmatch(r"[\w-]+/[\w-]+@v\d+", step.get("uses", "a/b@v1"))
 
 
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_a_second_index_adds_versions_and_hides_none(path: Path) -> None:
+    variables = yaml.safe_load(path.read_text())["env"]
+    if "UV_EXTRA_INDEX_URL" in variables:
+        assert variables["UV_INDEX_STRATEGY"] == "unsafe-best-match"
+
+
 def test_the_pythons_that_are_promised_are_tried() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     promised = {

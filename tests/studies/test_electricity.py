@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -31,7 +33,10 @@ def page(tmp_path, monkeypatch):
 
 def test_everything_is_on_the_page(page):
     rows = page.rows()
-    assert rows["A linear model: gamma of its logits, mean over the stream"].exact
+    logits = rows["A linear model: gamma of its logits, mean over the stream"]
+    assert logits.exact
+    assert logits.remark == "no alarm"  # gamma alone is watched: the inputs do drift
+    assert "A linear model: gamma of its probabilities, mean over the stream" in rows
     alarm = rows["Who raises when: tree: the true errors (needs labels)"]
     assert 400 <= alarm.measured.value < 1200
     assert alarm.remark.startswith("up")
@@ -40,6 +45,15 @@ def test_everything_is_on_the_page(page):
     assert 400 <= inputs.measured.value < 500
     assert page.queries > 0
     assert "errors went from" in page.markdown()
+
+
+@pytest.mark.parametrize(
+    ("raised", "words"),
+    [(False, "neither is raised"), (True, "confidence against its first for 1")],
+)
+def test_the_reference_is_called_unsteady_only_where_it_is(raised, words):
+    watched = SimpleNamespace(restless={"confidence": raised, "gamma": False})
+    assert words in study._home([watched])
 
 
 def test_a_ks_test_of_weeks_flags_what_moved():

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+import warnings
+from pathlib import Path
+from typing import Annotated, TextIO
 
 import typer
 
@@ -13,6 +15,7 @@ from anharmonic.errors import AnharmonicError
 
 __all__ = ["COMMANDS", "app", "main", "run"]
 
+PACKAGE = Path(__file__).parents[1]
 COMMANDS = {
     "audit": Entry(
         "anharmonic.cli.audit:audit_command",
@@ -139,15 +142,34 @@ def begin(
     context.with_resource(session())
 
 
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """A warning of this package in one line, without its place in the code; others as ever."""
+    if category is UserWarning and Path(filename).is_relative_to(PACKAGE):
+        from anharmonic.cli.show import warn
+
+        warn(str(message))
+    else:
+        sys.stderr.write(warnings.formatwarning(message, category, filename, lineno, line))
+
+
 def run(program: typer.Typer) -> None:
     """Run a program; an expected error is one line and exit code 1."""
-    try:
-        program()
-    except AnharmonicError as problem:
-        from anharmonic.cli.show import complain
+    with warnings.catch_warnings():
+        warnings.showwarning = _show_warning
+        try:
+            program()
+        except AnharmonicError as problem:
+            from anharmonic.cli.show import complain
 
-        complain(problem)
-        sys.exit(1)
+            complain(problem)
+            sys.exit(1)
 
 
 def main() -> None:

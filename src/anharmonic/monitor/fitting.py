@@ -16,7 +16,7 @@ from anharmonic.monitor.dependence import FEWEST
 from anharmonic.monitor.detector import Evidence
 from anharmonic.monitor.evidence_tracker import part_count
 from anharmonic.monitor.input_evidence import FittedInputs, fit_input_evidence
-from anharmonic.monitor.inputs import Inputs
+from anharmonic.monitor.inputs import ALL_COLUMNS, Inputs
 from anharmonic.monitor.rank_evidence import RankEvidence
 from anharmonic.monitor.scorer import INPUTS
 
@@ -84,8 +84,11 @@ def fitted_channels(
             channels[INPUTS, None] = fitted.evidence
             if fitted.left_out:
                 name, why = next(iter(fitted.left_out.items()))
-                others = f" and {len(fitted.left_out) - 1} more" if len(fitted.left_out) > 1 else ""
-                warnings.warn(f"column {name}{others} is not watched: {why}", stacklevel=3)
+                one = name if name == ALL_COLUMNS else f"column {name}"
+                more = len(fitted.left_out) - 1
+                what = f"{one} and {more} more" if more else one
+                are = "are" if more or name == ALL_COLUMNS else "is"
+                warnings.warn(f"{what} {are} not watched: {why}", stacklevel=3)
         except PointsError as problem:
             if not lenient:
                 raise

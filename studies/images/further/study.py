@@ -103,7 +103,8 @@ def _nested_section(kept: dict[str, Any]) -> Told:
         was chosen has an AUROC of {worst.value:.3f} [{worst.low:.3f}, {worst.high:.3f}] at worst
         over two networks and three labels, and is above the margin by {above.signed} on average.
         Aimed at, {WANTED} at worst and significantly above the margin: {reached}. Most often chosen
-        is {next(iter(kept["chosen"]))}: half way between the margin over the spread and z.""",
+        is {next(iter(kept["chosen"]))}: half way between the margin over the spread and z.
+        New networks were not tried.""",
     )
     heads = ("network", "label", "chosen, on photos left out", "margin, on all photos")
     return Section("One score, chosen again", text, grid=Grid(heads, lines)), verdict
