@@ -98,15 +98,15 @@ def check_memorising(context: Context) -> CheckResult:
 
 
 def _next_step(labelled: bool, judge: Judge) -> str:
-    simpler = (
-        "it a simpler model (fewer leaves, a penalty, more neighbours) or stop earlier, and "
+    fit = (
+        "fit a simpler model (fewer leaves, a penalty, more neighbours) or stop earlier, and "
         "choose by a score on rows that were not fitted."
     )
     if labelled:
-        return f"F{simpler}"
+        return fit.capitalize()
     return (
         "Find labels of some new rows first and audit again: without them a model that knows more "
-        f"than {judge.yardstick.words} looks the same. If they confirm it, f{simpler}"
+        f"than {judge.yardstick.words} looks the same. If they confirm it, {fit}"
     )
 
 
