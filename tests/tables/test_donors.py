@@ -9,6 +9,7 @@ import pytest
 import anharmonic as ah
 from anharmonic.measures.setup.settling import settle
 from anharmonic.measures.setup.table_rows import table_rows
+from anharmonic.regions.tables.moving import alternatives
 
 
 def table_of(frame, reference):
@@ -95,3 +96,30 @@ def test_a_number_far_from_all_rows_leaves_the_other_columns_to_say_which_are_ne
         others = np.setdiff1d(np.arange(len(codes)), chosen)
         assert elsewhere[row, chosen].max() <= elsewhere[row, others].min() + 1e-5
         assert len(np.unique(elsewhere[row, chosen])) > 1
+
+
+def test_what_comes_along_is_what_a_plain_search_finds():
+    """Many columns of few rows: by chance many pairs are ruled out, one after the other."""
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame(random.choice(list("abcde"), (96, 60))).rename(columns="c{}".format)
+    table = table_of(frame[:6], frame)
+    law, rows = table.law, np.arange(6)
+    seen, known = law.pairs.seen, law.donors.reference
+    donors, several = table.donors(rows), 0
+    for site in (0, 7, 59):
+        ends, _ = alternatives(law, table.values, donors, site)
+        for row, place in np.ndindex(6, 10):
+            donor, state, waiting = known[donors[row, site, place]], table.values[row].copy(), []
+            if state[site] != donor[site]:
+                state[site], waiting = donor[site], [site]
+            while waiting:
+                column = waiting.pop()
+                mine = law.pairs.number(column, state[column])
+                for other in np.flatnonzero(state != donor):
+                    if not seen[mine, law.pairs.number(other, state[other])]:
+                        state[other] = donor[other]
+                        waiting.append(other)
+            np.testing.assert_array_equal(ends[row, place], state)
+            several += (state != table.values[row]).sum() > 2
+    # What came along brought more along.
+    assert several > 10

@@ -14,6 +14,8 @@ from anharmonic.regions.tables.neighbourhood import TableNeighbourhood
 __all__ = ["Movers", "alternatives"]
 
 WORD = 1 << 53
+AT_ONCE = 1 << 15
+"""Cells of other columns that are compared at once: what fits in the caches."""
 ORDER = (("redraw", "gap"), ("step",), ("edit",))
 """Steps come after redraws: they are checked against what has been redrawn by then."""
 
@@ -107,8 +109,7 @@ class Movers:
             return
         for column in site.columns:
             self._take(column, fires, chosen)
-        for column in site.columns:
-            self._bring_along(column, fires, chosen)
+        self._bring_along(site, fires, chosen)
 
     def _take(self, column: int, fires: Integers, chosen: Integers) -> None:
         """Take a column's cells from other rows."""
@@ -116,26 +117,37 @@ class Movers:
         if self.numbers is not None:
             self.numbers[column, fires] = self.law.numbers_by_column[column][chosen]
 
-    def _bring_along(self, column: int, fires: Integers, chosen: Integers) -> None:
+    def _bring_along(self, site: Site, fires: Integers, chosen: Integers) -> None:
         """Take from the same rows whatever the reference never has beside what they gave.
 
         A column comes once: what it has from that row already stays, though a rare row may have
-        what the others rule out.
+        what the others rule out. So it does not matter which column is looked at first.
         """
         seen = self.law.pairs.seen
         if seen is None or self.numbers is None:
             return
-        waiting = [(column, fires, chosen)]
+        waiting = {column: [(fires, chosen)] for column in site.columns}
         while waiting:
-            column, fires, chosen = waiting.pop()
-            mine = self.numbers[column][fires]
-            for other in self.law.clashing[column]:
-                here, there = self.numbers[other][fires], self.law.numbers_by_column[other][chosen]
-                clash = np.flatnonzero(~seen[mine, here] & (here != there))
-                if len(clash):
-                    some, theirs = fires[clash], chosen[clash]
+            # First come, first looked at: meanwhile more rows join those that wait for a column.
+            column = next(iter(waiting))
+            parts = waiting.pop(column)
+            fires, chosen = parts[0]
+            if len(parts) > 1:
+                fires, chosen = (np.concatenate([part[item] for part in parts]) for item in (0, 1))
+            mine, clashing = self.numbers[column][fires], self.law.clashing[column]
+            # Many columns of few neighbours at once, and one of many at a time.
+            size = max(1, AT_ONCE // len(fires))
+            for start in range(0, len(clashing), size):
+                others = clashing[start : start + size]
+                places = np.array(others)[:, None]
+                here = self.numbers[places, fires]
+                there = self.law.numbers_by_column[places, chosen]
+                clashes = ~seen[mine, here] & (here != there)
+                for place in np.flatnonzero(clashes.any(axis=1)).tolist():
+                    clash = np.flatnonzero(clashes[place])
+                    other, some, theirs = others[place], fires[clash], chosen[clash]
                     self._take(other, some, theirs)
-                    waiting.append((other, some, theirs))
+                    waiting.setdefault(other, []).append((some, theirs))
 
     def _step(self, column: int, fires: Integers, chosen: Integers, sides: Floats) -> None:
         """Note a step as long as another row is away, where both its ends are allowed."""
