@@ -55,6 +55,17 @@ def test_json_says_what_when_and_which(files):
     assert next(iter(first["features"])) == "a"
 
 
+def test_several_are_watched_with_commas_or_one_by_one(files):
+    told = [
+        json.loads(run("--json", *words).stdout)["blocks"]
+        for words in (
+            ("--watch", "inputs,prediction"),
+            ("--watch", "inputs", "--watch", "prediction"),
+        )
+    ]
+    assert told[0] == told[1] == {"inputs": 1, "prediction": 1}
+
+
 def test_inputs_are_watched_unless_told_otherwise(files):
     told = json.loads(run("--json").stdout)
     first = next(alarm for alarm in told["alarms"] if alarm["watched"] == "inputs")

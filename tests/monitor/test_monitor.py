@@ -241,7 +241,7 @@ def test_columns_that_go_missing_or_begin_to_vary_are_said_as_they_are():
     monitor.reset()
     points[:, 1] += random.normal(size=120)
     (alarm,) = monitor.update(points).alarms
-    assert any("1 has values that are new, rare or missing" in words for words in alarm.carriers)
+    assert any("1 has values that are missing, new or rare" in words for words in alarm.carriers)
     # In units of what varies; what never did has none, and does not drown the others.
     assert monitor.measure(points)["inputs"].max() < 8
 

@@ -48,7 +48,7 @@ def replay_command(
         list[str],
         typer.Option(
             help="inputs, prediction, confidence, margin, gamma, flip or 'gamma data'; as often "
-            "as wanted. auto: gamma, inputs, prediction and confidence."
+            "as wanted, or with commas. auto: gamma, inputs, prediction and confidence."
         ),
     ] = ["auto"],  # noqa: B006 (typer copies it)
     time: Annotated[str | None, typer.Option(help="A column that says when.")] = None,
@@ -91,7 +91,7 @@ def replay_command(
     monitor = ah.Monitor(
         model.load(),
         chosen(quiet, watched.columns, dropped, quiet_file, split(dropped) or []),
-        watch="auto" if watch == ["auto"] else watch,
+        watch=_watch(watch),
         block="auto" if block == "auto" else int(block),
         labels=None if watched.labels is None else column_of(quiet, watched.labels),
         **watched.arguments(),
@@ -118,6 +118,12 @@ def replay_command(
         _show(replay)
     if fail_on_alarm and replay.alarms:
         raise typer.Exit(ALARMED)
+
+
+def _watch(texts: list[str]) -> str | list[str]:
+    """What is watched: "auto", or a list; given one by one or with commas, as `serve` takes it."""
+    names = [name for text in texts for name in split(text) or []]
+    return "auto" if names == ["auto"] else names
 
 
 def _show_performance(console: Console, curve: Curve) -> None:

@@ -210,7 +210,7 @@ def _unseen(inputs: Inputs, stream: InputStream) -> str:
     gaps = bool(inputs.gaps[place])
     if not len(inputs.levels[place]):
         return "is infinite" if gaps else "is missing or infinite"
-    return "has values that are new or rare" if gaps else "has values that are new, rare or missing"
+    return "has values that are new or rare" if gaps else "has values that are missing, new or rare"
 
 
 def _level(inputs: Inputs, stream: InputStream) -> str:
