@@ -20,6 +20,7 @@ from anharmonic.auditing.checks.leaning import check_leaning, with_exchanged
 from anharmonic.auditing.checks.memorising import check_memorising
 from anharmonic.auditing.checks.segments import check_segments
 from anharmonic.auditing.holding import held
+from anharmonic.auditing.yardsticks import _model
 from anharmonic.models import as_model
 from anharmonic.regions import unmoved
 from tests.audit.cases import answers_of_people, context_of, numbers, people, smooth
@@ -355,3 +356,8 @@ def test_without_labels_of_new_rows_memorising_is_expected_and_said_to_be():
     (counted,) = check_memorising(known).candidates
     assert counted.severity == "high"
     assert counted.next_step.startswith("Fit a simpler model")
+
+
+def test_the_forest_adds_its_votes_up_in_one_order():
+    # Several workers add in the order they finish: the same seed gave other last digits.
+    assert {_model("forest", task, 0).n_jobs for task in ("classes", "numbers")} == {1}

@@ -35,6 +35,8 @@ class Measured(NamedTuple):
     3.0 times (2.5 to 3.7)
     >>> print(Measured(0.0512, 0.04, 0.061))
     0.051 (0.04 to 0.061)
+    >>> print(Measured(3812.0, 2200.0, 6591.0))
+    3,800 (2,200 to 6,600)
     """
 
     value: float
@@ -48,7 +50,8 @@ class Measured(NamedTuple):
             return f"{value} ({low} to {high})"
         if self.unit == "times":
             return f"{times(self.value)} times ({times(self.low)} to {times(self.high)})"
-        return f"{self.value:.2g} ({self.low:.2g} to {self.high:.2g})"
+        value, low, high = (_two_digits(part) for part in self[:3])
+        return f"{value} ({low} to {high})"
 
 
 def percent(share: float) -> str:
@@ -65,6 +68,11 @@ def percent(share: float) -> str:
         return "over 99.9%"
     near_an_end = 0 < share < 0.095 or 0.95 < share < 1
     return f"{share:.1%}" if near_an_end else f"{share:.0%}"
+
+
+def _two_digits(value: float) -> str:
+    text = f"{value:.2g}"
+    return f"{float(text):,.0f}" if 100 <= abs(value) < 1e15 else text
 
 
 def times(ratio: float) -> str:
