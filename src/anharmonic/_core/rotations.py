@@ -46,8 +46,8 @@ BASE = 8
 def way(dimension: int) -> str:
     """Which rotation a dimension gets: "haar", "pairwise haar" or "structured".
 
-    >>> way(3), way(30), way(10_000)
-    ('haar', 'pairwise haar', 'structured')
+    >>> way(6), way(7), way(256), way(257)
+    ('haar', 'pairwise haar', 'pairwise haar', 'structured')
     """
     if dimension <= OWN:
         return "haar"
