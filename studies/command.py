@@ -98,6 +98,11 @@ STUDIES = {
         "CLEVER at the samples SPADE calls fragile, and at others: some minutes on two cores.",
         data=DIGITS,
     ),
+    "spade-clever-networks": Study(
+        "spade_cifar.clever:spade_clever_networks",
+        "The same on other networks: MLP, CNN and a distilled CNN.",
+        "A folder with spade-clever-networks.json, made by python -m studies.spade_cifar.clever.",
+    ),
     "spade-theory": Study(
         "spade_theory.study:spade_theory",
         "SPADE's theorems and remarks, held against what networks for digits do.",
