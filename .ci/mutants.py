@@ -53,7 +53,7 @@ TARGETS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
             *("tests/test_statistics.py", "tests/findings/geometry", "tests/test_bad_input.py"),
         ),
     ),
-    "spade": (("measures/spectral",), ("tests/spade",)),
+    "spade": (("measures/spectral",), ("tests/spade", "tests/findings/clever/test_spade.py")),
     "detector": (
         (
             *("monitor/detector.py", "monitor/bets.py", "monitor/bounds.py"),
@@ -187,8 +187,8 @@ def _become_tests(folder: Path, tests: list[str]) -> None:
 
 def try_part(part: str, each: int, seed: int, folder: Path, limit: float) -> list[Mutant]:
     """As many mutants of one part, each run against its tests."""
-    files = [path for path in TARGETS[part][0] if path.endswith(".py")]
-    tests = [*(str(SOURCE / path) for path in files), *TARGETS[part][1]]
+    # With the examples in what is changed.
+    tests = [*(str(SOURCE / path) for path in TARGETS[part][0]), *TARGETS[part][1]]
     outcome, whole = ("survived", limit) if limit else tested(folder, tests, 1800)
     if outcome != "survived":
         said = (folder / "last.log").read_text()[-3000:]

@@ -360,6 +360,8 @@ def test_what_blocks_still_remember_is_a_quarter_of_a_correlation_time_per_block
     short = settle_stream(scores, 2, 0)
     assert short.unpromised is not None
     assert (short.block, short.memory) == (2, 0.25)
+    # Single rows that depend on each other promise nothing, and stay single rows.
+    assert (settle_stream(scores, 1, 0).block, settle_stream(scores, 1, 0).memory) == (1, 0.0)
     assert settle_stream(quiet(), "auto", 0) == settle_stream(quiet(), 1, 0)
     assert settle_stream(quiet(), 1, 0).memory == 0.0
 

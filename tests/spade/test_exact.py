@@ -43,6 +43,7 @@ def test_the_bound_is_tight_for_the_cycle(size):
     np.testing.assert_allclose(ratios.max(), size, rtol=1e-9)
     assert geodesic(path(size), pairs).max() == size - 1
     assert geodesic(cycle(size), pairs).max() == size // 2
+    np.testing.assert_array_equal(geodesic(path(size), pairs[:, ::-1]), geodesic(path(size), pairs))
 
 
 def test_four_nodes_all_joined_against_a_path():

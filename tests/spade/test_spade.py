@@ -176,8 +176,9 @@ def test_parts_are_scored_as_if_alone(torn):
 
 
 def test_repair_can_be_refused(torn):
-    with pytest.raises(Disconnected, match='components="join"'):
+    with pytest.raises(Disconnected, match='components="join"') as refused:
         ah.spade(INPUTS, torn[0], components="refuse")
+    assert f"the largest of {np.bincount(torn[1]).max()} points" in str(refused.value)
     assert ah.spade(INPUTS, OUTPUTS, components="refuse", blocks=0).score > 0
 
 
@@ -277,6 +278,7 @@ def test_a_guide_names_the_most_fragile(scores):
     apart = guide(scores, 12, apart=True)
     assert apart[0] == rows[0]
     assert not any(set(edge) <= set(apart.tolist()) for edge in scores.edges.tolist())
+    assert len(guide(scores)) == 100
     with pytest.raises(SettingsError):
         guide(scores, 0)
 
@@ -299,6 +301,13 @@ def test_both_theorems_can_be_checked(scores, torn):
     assert not found._replace(score=found.largest_distortion / 2).held
     members = np.flatnonzero(scores.vectors[:, 0] > 0)
     assert cut_distortion(scores, members) >= 1 / scores.score
+    # Of the sets that are tried, no random one is cut less than the sweep's own.
+    first = scores.vectors[:, 0]
+    sweep = [
+        cut_distortion(scores, np.flatnonzero(first > cut))
+        for cut in np.quantile(first, np.linspace(0, 1, 42)[1:-1])
+    ]
+    assert bounds(scores, 40).smallest_cut == min(sweep)
     with pytest.raises(SettingsError):
         cut_distortion(scores, np.arange(300))
     with pytest.raises(SettingsError, match="apart"):
