@@ -165,6 +165,12 @@ def test_parts_are_scored_as_if_alone(torn):
     assert len(alone) == 3
     for size, score in each.settings.parts:
         np.testing.assert_allclose(score, alone[size].score, rtol=1e-9)
+    # The score is the largest one, whichever clump comes first.
+    assert each.score == max(score for _, score in each.settings.parts)
+    for part in range(3):
+        order = np.argsort(clump != part, kind="stable")
+        turned = ah.spade(INPUTS[order], outputs[order], components="each")
+        np.testing.assert_allclose(turned.score, each.score, rtol=1e-6)
     largest = int(np.argmax(np.bincount(clump)))
     np.testing.assert_allclose(
         each.values[clump == largest], alone[int((clump == largest).sum())].values, rtol=1e-6
@@ -308,6 +314,11 @@ def test_both_theorems_can_be_checked(scores, torn):
         for cut in np.quantile(first, np.linspace(0, 1, 42)[1:-1])
     ]
     assert bounds(scores, 40).smallest_cut == min(sweep)
+    inputs, outputs = (np.asarray(graph.edges) for graph in scores.graphs()[:2])
+    crossed = [
+        np.sum((first > 0)[edges[:, 0]] != (first > 0)[edges[:, 1]]) for edges in (outputs, inputs)
+    ]
+    assert cut_distortion(scores, members) == crossed[0] / crossed[1]
     with pytest.raises(SettingsError):
         cut_distortion(scores, np.arange(300))
     with pytest.raises(SettingsError, match="apart"):
