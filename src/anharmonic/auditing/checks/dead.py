@@ -55,10 +55,11 @@ def check_dead(context: Context) -> CheckResult:
     if judged is None and not stands_out:
         return CheckResult(NAME, TITLE, summary)
     chance, varies = judged or (0.0, 1.0)
-    if varies < VARIES:
+    if varies < VARIES and not stands_out:
         return CheckResult(NAME, TITLE, summary)
-    if stands_out:
-        # Answers that are nearly all different have no leaf that rows could share by chance.
+    if varies >= VARIES and stands_out:
+        # Answers that are nearly all different have no leaf that rows could share by chance. Where
+        # little varies, labels must say that it does: the chance is theirs.
         chance = 0.0
     place = describe_rows(repeated.part, repeated.rows)
     finding = _finding(context, share, repeated, place, chance, varies, judged is not None)
