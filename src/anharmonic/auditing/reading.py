@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from anharmonic._core.frames import is_missing
 from anharmonic._core.protocols import Floats
 from anharmonic.auditing.given import Given
 from anharmonic.auditing.sides import Task
@@ -166,8 +167,7 @@ def coded(labels: NDArray[Any] | None, reading: Reading, name: str) -> NDArray[A
 
 
 def _missing(labels: NDArray[Any]) -> NDArray[np.bool_]:
-    """Which labels are gaps: None, or not equal to themselves."""
-    return np.array([label is None or label != label for label in labels.tolist()], dtype=bool)
+    return np.array([is_missing(label) for label in labels.tolist()], dtype=bool)
 
 
 def _text(label: object) -> str:

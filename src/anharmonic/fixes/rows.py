@@ -12,7 +12,7 @@ from scipy import sparse
 
 from anharmonic._core.arrays import to_numpy
 from anharmonic._core.columns import shown
-from anharmonic._core.frames import as_table
+from anharmonic._core.frames import as_table, is_missing
 from anharmonic._core.protocols import Array, Integers
 from anharmonic.errors import InputError, PointsError
 from anharmonic.regions import unmoved
@@ -53,21 +53,13 @@ class Data:
             raise InputError(
                 f"the {what} has {count:,} rows and {len(given):,} labels: give one per row"
             )
-        missing = [_is_missing(label) for label in given.tolist()]
+        missing = [is_missing(label) for label in given.tolist()]
         if any(missing):
             raise InputError(
                 f"{sum(missing):,} labels of the {what} are missing: leave these rows out, or give "
                 "them as pool="
             )
         return cls(rows, given)
-
-
-def _is_missing(label: object) -> bool:
-    """None, NaN, NaT, or pandas' NA, of which no comparison is true or false."""
-    if label is None:
-        return True
-    differs = label != label
-    return not isinstance(differs, bool | np.bool_) or bool(differs)
 
 
 def take_rows(rows: Any, indices: Integers) -> Any:

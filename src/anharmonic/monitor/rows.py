@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from anharmonic._core.arrays import to_numpy64
-from anharmonic._core.frames import as_table
+from anharmonic._core.frames import as_table, is_missing
 from anharmonic._core.protocols import Array, Floats, Integers
 from anharmonic.errors import PointsError, SettingsError
 from anharmonic.regions import Region
@@ -111,15 +111,8 @@ def segment_names(labels: NDArray[Any]) -> NDArray[np.str_]:
     """
     names = labels.astype(str)
     if labels.dtype.kind in "fcOmM":
-        names[np.array([_is_missing(label) for label in labels.tolist()], dtype=bool)] = ""
+        names[np.array([is_missing(label) for label in labels.tolist()], dtype=bool)] = ""
     return names
-
-
-def _is_missing(label: object) -> bool:
-    try:
-        return label is None or bool(label != label)
-    except TypeError:  # pandas' NA is neither equal nor unequal
-        return True
 
 
 def segments_of(points: Array, rule: Segmenting) -> NDArray[np.str_] | None:
