@@ -120,6 +120,23 @@ def compare(case: Case, theirs: Any, estimator: Estimator, seed: int) -> dict[st
     return lines
 
 
+def halves_apart(case: Case, even: Any, odd: Any) -> dict[str, Floats]:
+    """The rival's mean errors from either half of the reference, (2,) for each metric."""
+    parts = [
+        slice(start, start + case.window)
+        for start in range(0, len(case.traffic_outputs), case.window)
+    ]
+    kind: Any = case.kind
+    credits = observed_credits(case.traffic_outputs, case.traffic_labels, kind)
+    found = {}
+    for name in RIVALLED[case.kind]:
+        truth = np.array(
+            [metric_value(name, case.traffic_outputs[row], credits[row]) for row in parts]
+        )
+        found[name] = np.array([np.abs(half[name] - truth).mean() for half in (even, odd)])
+    return found
+
+
 def label_savings(case: Case, estimator: Estimator) -> Floats:
     """Labels saved at equal width by chosen rows: against random rows plain, and powered; a bound.
 

@@ -62,7 +62,9 @@ def _mean(values: Floats) -> float:
     return float(values.mean()) if len(values) else np.nan
 
 
-def report(lines: Lines, savings: dict[str, list[Floats]]) -> dict[str, bool]:
+def report(
+    lines: Lines, savings: dict[str, list[Floats]], halves: dict[str, list[dict[str, Floats]]]
+) -> dict[str, bool]:
     """Print the tables; the bars and whether they are met."""
     rows = [
         summarise(data, metric, [seed[metric] for seed in found])
@@ -85,7 +87,23 @@ def report(lines: Lines, savings: dict[str, list[Floats]]) -> dict[str, bool]:
         print(f"| {data} | {SOURCES[data].group} | {plain:.0%} | {np.std(found, axis=0)[0]:.0%} "
               f"| {powered:.0%} | {bound:.0%} |")  # fmt: skip
     print()
+    _by_chance(halves)
     return {**_against(rows), **_coverage(rows), **_halving(rows), **_saving(savings)}
+
+
+def _by_chance(halves: dict[str, list[dict[str, Floats]]]) -> None:
+    """What ratios two fits of one law have: how often one is above the other, and how far."""
+    apart = {
+        f"{data} {metric}": np.mean([seed[metric] for seed in found], axis=0)
+        for data, found in halves.items()
+        for metric in found[0]
+    }
+    logs = np.log([odd / even for even, odd in apart.values()])
+    above = [f"{name} {np.expm1(log):+.1%}" for name, log in zip(apart, logs, strict=True)]
+    above = [said for said, log in zip(above, logs, strict=True) if log > 0]
+    print(f"NannyML from every other row of the reference against those between: above in "
+          f"{len(above)} of {len(logs)}, on average a factor of {np.exp(np.abs(logs).mean()):.3f} "
+          f"up or down; up: {', '.join(above)}")  # fmt: skip
 
 
 def _against(rows: list[Row]) -> dict[str, bool]:
