@@ -2,8 +2,8 @@ r"""The six other rows of Table 5: MLP, CNN and a distilled CNN, on digits and o
 
     python -m studies.spade_cifar.clever --digits MNIST --pictures parts --state state --out FILE
 
-Networks for digits are trained on the way, those for pictures are weights of `running`. Every
-network is written when it is done, and not measured again.
+`--names MLP` measures some of them. Networks for digits are trained on the way, those for pictures
+are weights of `running`. Every network is written when it is done, and not measured again.
 """
 
 from __future__ import annotations
@@ -172,12 +172,13 @@ def main() -> None:
     reader.add_argument("--pictures", type=Path, help="CIFAR-10, as studies.spade_cifar reads it")
     reader.add_argument("--state", type=Path, help="what studies.spade_cifar.running left")
     reader.add_argument("--out", type=Path, required=True, help=f"such as {SAVED}")
+    reader.add_argument("--names", nargs="+", choices=TABLE_5, default=TABLE_5)
     given = reader.parse_args()
     device = accelerated()
     networks: dict[str, Callable[[], Any]] = {}
     if given.digits is not None:
         learned, asked = read_mnist(given.digits)
-        for name in TABLE_5:
+        for name in given.names:
             networks[f"MNIST, {name}"] = lambda name=name: (  # type: ignore[misc]
                 trained_on_digits(name, learned, device=device),
                 asked.images[:, None],
@@ -186,7 +187,7 @@ def main() -> None:
     if given.pictures is not None and given.state is not None:
         test = read_cifar(given.pictures)[1]
         images = test.images.transpose(0, 3, 1, 2).astype(np.float32) / 255
-        for name in TABLE_5:
+        for name in given.names:
             key = f"5-{name.replace(' ', '_')}-0-0"
             kind = "CNN" if "CNN" in name else name
             networks[f"CIFAR-10, {name}"] = lambda key=key, kind=kind: (  # type: ignore[misc]

@@ -6,7 +6,7 @@ Every network leaves three files in `state` when it is done, and is not trained 
 right (networks/KEY.json), its logits of the test pictures (logits/KEY.npy) and, for some, its
 weights (weights/KEY.npz). A network that would not be done in `--seconds` is not begun. `--more 2`
 adds two seeds of the two arms that differ in SPADE's choice alone; `--eager` leaves out compiling.
-`--reduced` trains six narrow networks for Table 1 on a processor, some ten minutes on a core.
+`--reduced` trains fifteen narrow networks for Table 1 on a processor, an hour on a core.
 """
 
 from __future__ import annotations
