@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from anharmonic.auditing.checks.drift import check_drift
-from anharmonic.auditing.checks.duplicates import check_duplicates
+from anharmonic.auditing.checks.duplicates import _one_sided, check_duplicates
 from anharmonic.auditing.checks.unseen import check_range, check_unseen
 from anharmonic.auditing.holding import held
 from anharmonic.auditing.statistics import all_in_one
@@ -121,13 +121,28 @@ def test_rows_of_few_levels_are_twins_by_nature(seed):
     assert held([result], 0.05) == ()
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_copies_among_twins_by_nature_are_found(seed):
-    cells = np.random.default_rng(seed).integers(0, 3, size=(900, 6)).astype(float)
-    known, new = cells[:600], cells[600:]
-    known = np.concatenate([known, known[:200]])
-    (found,) = held([check_duplicates(context_of(smooth, known, new))], 0.05)
-    assert found.subject == "the reference"
+@pytest.mark.parametrize(("levels", "columns", "copies"), [(3, 6, 200), (3, 7, 60), (4, 6, 60)])
+def test_copies_among_twins_by_nature_are_mostly_found(levels, columns, copies):
+    found = 0
+    for seed in range(20):
+        cells = np.random.default_rng(seed).integers(0, levels, size=(900, columns)).astype(float)
+        known, new = cells[:600], cells[600:]
+        known = np.concatenate([known, known[:copies]])
+        findings = held([check_duplicates(context_of(smooth, known, new))], 0.05)
+        assert {finding.subject for finding in findings} <= {"the reference"}
+        found += len(findings)
+    assert found >= 15
+
+
+def test_twins_by_nature_are_on_one_side_by_chance_as_often_as_said():
+    """P(p ≤ α) ≤ α, of both chances; 400 draws know 5% to 1.1%."""
+    chances = []
+    for seed in range(400):
+        kinds = np.random.default_rng(seed).zipf(1.5, size=300) % 500
+        chances.append(_one_sided(kinds[:200], kinds[200:]))
+    within, between = np.mean(np.array(chances) <= 0.05, axis=0)
+    assert within <= 0.08
+    assert between <= 0.08
 
 
 def test_copies_in_rows_without_another_side():

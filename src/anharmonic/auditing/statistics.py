@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import betainc, ndtr, stdtr
 
-from anharmonic._core.protocols import Floats
+from anharmonic._core.protocols import Floats, Integers
 from anharmonic._core.statistics import share_interval
 from anharmonic.auditing.finding import Measured
 
@@ -17,6 +17,7 @@ __all__ = [
     "ratio_of",
     "share_above",
     "share_of",
+    "sum_above",
 ]
 
 
@@ -39,6 +40,32 @@ def share_above(hits: int, count: int, limit: float) -> float:
         return 1.0
     # P(X ≥ k) = I_p(k, n−k+1), the regularised incomplete beta function.
     return float(betainc(hits, count - hits + 1, limit))
+
+
+def sum_above(observed: int, counts: Integers, laws: Floats) -> float:
+    """The chance of so large a sum, or a larger one, of independent whole numbers.
+
+    Parameters
+    ----------
+    observed
+        The sum.
+    counts : (laws,)
+        How many numbers follow each law.
+    laws : (laws, values)
+        The chances of 0, 1, …
+
+    Examples
+    --------
+    >>> round(sum_above(3, np.array([3]), np.array([[0.5, 0.5]])), 3)
+    0.125
+    >>> round(sum_above(4, np.array([1, 1]), np.array([[0.5, 0.0, 0.5], [0.8, 0.0, 0.2]])), 3)
+    0.1
+    """
+    # The sum's characteristic function is the product of theirs, and its law the transform back.
+    size = int(counts.sum()) * (laws.shape[1] - 1) + 1
+    product = np.prod(np.fft.rfft(laws, size, axis=1) ** counts[:, None], axis=0)
+    law = np.fft.irfft(product, size)
+    return float(np.clip(law[observed:].sum(), 0.0, 1.0))
 
 
 def above(values: Floats) -> float:

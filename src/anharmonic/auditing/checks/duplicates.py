@@ -6,13 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
 
 from anharmonic._core.protocols import Integers
 from anharmonic.auditing.context import Context
 from anharmonic.auditing.finding import CheckResult, Finding, Severity, percent
 from anharmonic.auditing.picture import Bar, Picture
-from anharmonic.auditing.statistics import share_above, share_of
+from anharmonic.auditing.statistics import share_above, share_of, sum_above
 from anharmonic.auditing.wording import column_named
 from anharmonic.measures.over_data.distinct import row_keys
 
@@ -36,8 +35,9 @@ def check_duplicates(context: Context) -> CheckResult:
     """Exact copies, within the reference and between it and the new rows.
 
     Rows of few levels agree by nature. Two things tell copies from that. Both sides drawn alike,
-    natural twins fall on the two sides like any rows: copies made on one side, or from one side to
-    the other, do not. And natural twins agree in a column that is hard to guess no more often than
+    natural twins fall on the two sides like any rows: copies made within the reference lie in it
+    alone, and those made from it to the new rows on both sides, more often than that. And natural
+    twins agree in a column that is hard to guess no more often than
     rows that are alike in the others do.
     """
     words = context.encoded.words()
@@ -80,10 +80,12 @@ def _extra(known: Integers) -> NDArray[np.bool_]:
 
 
 def _one_sided(known: Integers, new: Integers) -> tuple[float, float]:
-    """The chance that so few, and that so many, kinds of twins are on both sides.
+    """The chance of so many kinds of twins in the reference alone, and of so many on both sides.
 
-    Under exchange of rows, a kind of t rows is on one side alone with the chance
-    ρᵗ + (1−ρ)ᵗ, ρ the reference's share. A sum of independent such events, by its normal law.
+    Under exchange of rows all t rows of a kind are in the reference with the chance ρᵗ and among
+    the new rows with (1−ρ)ᵗ, ρ the reference's share of all rows. Copies within the reference put
+    kinds into it; they also raise ρ, so that more kinds than that are among the new rows alone,
+    which counts a half: whole, it is better where nearly all rows have twins, and worse elsewhere.
     """
     if not len(new):
         return 1.0, 1.0
@@ -93,17 +95,16 @@ def _one_sided(known: Integers, new: Integers) -> tuple[float, float]:
     inside = np.bincount(place[: len(known)], minlength=kinds)
     total = inside + np.bincount(place[len(known) :], minlength=kinds)
     several = total > 1
-    if not several.any():
-        return 1.0, 1.0
+    inside, total = inside[several], total[several]
     share = len(known) / (len(known) + len(new))
-    chance = 1 - share ** total[several] - (1 - share) ** total[several]
-    mixed = (inside[several] > 0) & (inside[several] < total[several])
-    mean, spread = float(chance.sum()), float(np.sqrt((chance * (1 - chance)).sum()))
-    observed = float(mixed.sum())
-    # Half a kind more or less: the count is whole.
+    sizes, counts = np.unique(total, return_counts=True)
+    here, there = share**sizes, (1 - share) ** sizes
+    both = 1 - here - there
+    copied = 2 * (inside == total).sum() + (inside == 0).sum()
+    mixed = ((inside > 0) & (inside < total)).sum()
     return (
-        float(ndtr((observed + 0.5 - mean) / spread)),
-        float(ndtr((mean - observed + 0.5) / spread)),
+        sum_above(int(copied), counts, np.stack([both, there, here], axis=1)),
+        sum_above(int(mixed), counts, np.stack([1 - both, both], axis=1)),
     )
 
 
