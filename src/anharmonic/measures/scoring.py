@@ -17,7 +17,12 @@ from anharmonic._core.streams import Stream
 from anharmonic.errors import SettingsError
 from anharmonic.measures.gamma.measure import gamma
 from anharmonic.measures.streaming.faults import Losses, Measure, measure_or_set_aside
-from anharmonic.measures.streaming.on_sample import SAMPLE, inputs_of, settle_on_sample
+from anharmonic.measures.streaming.on_sample import (
+    SAMPLE,
+    check_dropped,
+    inputs_of,
+    settle_on_sample,
+)
 from anharmonic.measures.streaming.placing import Placing
 from anharmonic.sources import Rows, Source
 from anharmonic.sources.identity import KEY_BITS, key_addresses, without_fractions
@@ -165,7 +170,9 @@ def scorer(
     seed = int(arguments.get("seed", 0))
     if isinstance(sample, Source):
         wanted = inputs_of(model, arguments.get("output"))
-        table = sample.open(seed=seed, wanted=wanted).sample(SAMPLE, seed).table
+        dataset = sample.open(seed=seed, wanted=wanted)
+        check_dropped(sample, dataset, arguments.get("reference"), seed)
+        table = dataset.sample(SAMPLE, seed).table
     else:
         native = as_table(sample)
         if native is None:

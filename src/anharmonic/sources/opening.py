@@ -217,6 +217,7 @@ def dataset_of(
         broken=tuple(broken),
         stamps=stamps,
         staged=ROW in every,
+        named=tuple(name for name in (*every, *partitions) if name != ROW),
     )
 
 
