@@ -112,3 +112,32 @@ def _also_wavy(frame):
 
 def _picky(frame):
     return np.where(np.asarray(frame)[:, :1] > 2, np.nan, wavy(frame))
+
+
+def _near(rows):
+    """Decided by the first column's sign."""
+    chance = 1 / (1 + np.exp(-np.asarray(rows, dtype=float)[:, 0]))
+    return np.stack([chance, 1 - chance], axis=1)
+
+
+@pytest.mark.parametrize(
+    ("measure", "own"),
+    [
+        (ah.adversarial_search, {"steps": 6, "directions": 6}),
+        (ah.nstep_robustness, {"steps": 5, "kind": "drift"}),
+    ],
+    ids=["search", "drift"],
+)
+def test_the_worst_of_measures_that_know_no_intervals(tmp_path, measure, own):
+    """The fragile rows come last, in other parts than the first rows."""
+    far = np.linspace(5, 0.05, 9000)
+    content = pa.table({"x": far, "y": np.random.default_rng(0).normal(size=9000)})
+    pq.write_table(content, tmp_path / "rows.parquet")
+    given = {"radius": 0.3, "scale": [1.0, 1.0], **own}
+    stored = measure(_near, files(tmp_path / "rows.parquet"), out=tmp_path / "out", **given)
+    assert len(stored.folder.parts()) > 1
+    whole = stored.to_scores()
+    for opened in (stored, ah.load(tmp_path / "out")):
+        worst = opened.worst(5)
+        assert worst["row"].tolist() == whole.worst(5).tolist()
+        assert (worst["value"] == whole.values[whole.worst(5)]).all()

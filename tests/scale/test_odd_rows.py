@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import anharmonic as ah
+from anharmonic._core.files import read_data
 from anharmonic.errors import InputError, PointsError, SettingsError
 from anharmonic.measures.compare import over_sources
 from anharmonic.measures.gamma import listed_rows
@@ -339,3 +340,34 @@ def test_damage_does_not_stop_a_plan(tmp_path):
     stored = ah.collect(tmp_path / "plan", tmp_path / "answers.parquet")
     assert len(stored) + stored.set_aside == 800
     assert 0 < stored.set_aside <= 400
+
+
+@pytest.mark.parametrize("beside", [None, pa.float64(), pa.int64()], ids=str)
+def test_decimals_are_numbers(tmp_path, beside):
+    """As warehouses write money: pandas would make objects of them, which few models take."""
+    plain = table(200, price=pa.array(np.arange(200) // 4))
+    written = plain.set_column(4, "price", plain["price"].cast(pa.decimal128(25, 2)))
+    expected = plain.set_column(4, "price", plain["price"].cast(pa.float64()))
+
+    def model(frame):
+        assert frame["price"].dtype == np.float64
+        return wavy(frame)[:, 0] + np.sin(frame["price"].to_numpy())
+
+    (tmp_path / "in").mkdir()
+    pq.write_table(written, tmp_path / "in" / "0.parquet")
+    source = files(tmp_path / "in")
+    if beside is not None:
+        pq.write_table(
+            table(50, 1, price=pa.array([1] * 50, beside)), tmp_path / "in" / "1.parquet"
+        )
+        assert len(ah.gamma(model, source)) == 250
+        return
+    stored = ah.gamma(model, source, ball="auto pairs")
+    assert stored.settings.columns[-1] == "price"
+    in_memory = ah.gamma(model, read_data(tmp_path / "in" / "0.parquet"), ball="auto pairs")
+    here = ah.gamma(model, expected.to_pandas(), ball="auto pairs")
+    for scores in (stored.to_scores(), in_memory):
+        np.testing.assert_array_equal(scores.values, here.values)
+    # Who a row is stays as it is written: 0.10 is no 0.1.
+    keyed = ah.gamma(wavy, files(tmp_path / "in", key="price"), **GIVEN)
+    assert keyed.worst(1)["key"].item().endswith(".00")

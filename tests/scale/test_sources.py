@@ -13,10 +13,11 @@ import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 
+import anharmonic as ah
 from anharmonic.errors import InputError, SettingsError
 from anharmonic.sources import files
 from anharmonic.sources.identity import file_addresses
-from tests.scale.generated import parquet_folder, table
+from tests.scale.generated import parquet_folder, table, wavy
 
 FEATURES = ["f0", "f1", "f2", "f3"]
 
@@ -209,3 +210,32 @@ def test_what_cannot_be_meant_is_said(tmp_path, monkeypatch, paths, options, wor
     (tmp_path / "rows.xls").write_text("x")
     with pytest.raises((InputError, SettingsError), match=words):
         files(paths, **options).open()
+
+
+def test_what_is_nowhere_cannot_be_left_out(tmp_path):
+    """A label whose name is mistyped would be measured as a feature."""
+    content = table(60, label=np.arange(60))
+    pq.write_table(content, tmp_path / "rows.parquet")
+    pq.write_table(content.drop_columns(["label"]), tmp_path / "bare.parquet")
+    labelled, bare = tmp_path / "rows.parquet", tmp_path / "bare.parquet"
+    given = {"radius": 0.3, "scale": None}
+    mistyped = files(labelled, drop=["lable"])
+    with pytest.raises(SettingsError, match=r"has no column lable to leave out: .*label.*drop="):
+        ah.gamma(wavy, mistyped, **given)
+    with pytest.raises(SettingsError, match="has no column lable"):
+        ah.gamma(wavy, mistyped, reference=files(labelled, drop=["lable"]), **given)
+    with pytest.raises(SettingsError, match="has no column lable"):
+        ah.compare({"a": wavy, "b": wavy}, mistyped, **given)
+    with pytest.raises(SettingsError, match="has no column lable"):
+        ah.plan(mistyped, tmp_path / "plan", **given)
+    with pytest.raises(SettingsError, match="has no column lable"):
+        ah.scorer(wavy, mistyped, **given)
+    # Either side may be the one that has it.
+    for data, reference in ((bare, labelled), (labelled, bare)):
+        known = files(reference, drop=["label"])
+        source = files(data, drop=["label"])
+        assert len(ah.gamma(wavy, source, reference=known, **given)) == 60
+        both = ah.compare({"a": wavy, "b": wavy}, source, reference=known, **given)
+        assert len(both.scores["a"]) == 60
+    frame = content.to_pandas()
+    assert len(ah.gamma(wavy, files(bare, drop=["label"]), reference=frame, **given)) == 60

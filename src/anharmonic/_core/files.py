@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "STDIN",
+    "as_fractions",
     "copy_stdin",
     "csv_dialect",
     "is_closed",
@@ -297,6 +298,22 @@ def _read_json_lines(file: Path) -> pa.Table:
     return read_json(str(file))
 
 
+def as_fractions(kind: Any) -> Any:
+    """A type of cells as models know it: pandas would make objects of decimals, and hold them."""
+    import pyarrow as pa
+
+    return pa.float64() if pa.types.is_decimal(kind) else kind
+
+
+def _with_fractions(table: pa.Table) -> pa.Table:
+    import pyarrow as pa
+
+    known = table.schema
+    kinds = [field.with_type(as_fractions(field.type)) for field in known]
+    wanted = pa.schema(kinds, metadata=known.metadata)
+    return table if wanted.equals(known) else table.cast(wanted)
+
+
 def _require_distinct(file: Path, names: Sequence[str]) -> None:
     twice = repeated(names)
     if twice:
@@ -327,7 +344,7 @@ def _without_index(
     if unnamed and say is not None:
         what = "a column without a name" if unnamed == [""] else f"column {shown(unnamed)}"
         say(f"{file}: {what} is taken for an index and left out; name it if it is a feature.")
-    bare = table.drop_columns(unnamed)
+    bare = _with_fractions(table.drop_columns(unnamed))
     if not find_spec("pandas"):
         return bare.drop_columns(index)
     frame = bare.to_pandas()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -23,7 +24,14 @@ class Drawn(NamedTuple):
     of: int | None = None
 
 
-def draw(points: object, labels: object, seed: int, *, must: bool = True) -> Drawn:
+def draw(
+    points: object,
+    labels: object,
+    seed: int,
+    *,
+    must: bool = True,
+    wanted: Sequence[str] = (),
+) -> Drawn:
     """Points and labels as they came; of a source a sample, its labels by the column's name.
 
     Parameters
@@ -34,6 +42,8 @@ def draw(points: object, labels: object, seed: int, *, must: bool = True) -> Dra
         Of the sample.
     must
         Whether a source without the column of labels is refused.
+    wanted
+        Columns that the model takes by name: what folders say is read where it is one.
     """
     if not isinstance(points, Source):
         if isinstance(labels, str):
@@ -44,7 +54,7 @@ def draw(points: object, labels: object, seed: int, *, must: bool = True) -> Dra
         return Drawn(points, labels)
     if labels is not None and not isinstance(labels, str):
         raise SettingsError("labels of a source are one of its columns: give the column's name")
-    dataset = _opened(points, labels, seed)
+    dataset = _opened(points, labels, seed, wanted)
     if labels is not None and labels not in dataset.columns:
         if must:
             raise SettingsError(f"{points} has no column {labels}: give the column of the labels")
@@ -57,14 +67,14 @@ def draw(points: object, labels: object, seed: int, *, must: bool = True) -> Dra
     return Drawn(Frames.like(cells).frame(cells), known, len(dataset))
 
 
-def _opened(source: Source, labels: str | None, seed: int) -> Dataset:
+def _opened(source: Source, labels: str | None, seed: int, wanted: Sequence[str]) -> Dataset:
     """The source with its column of labels, whatever else it leaves out."""
     if labels is None:
-        return source.open(seed=seed)
+        return source.open(seed=seed, wanted=wanted)
     drop = tuple(name for name in source.drop if name != labels)
     with_labels = replace(source, drop=drop)
     if source.columns is not None and labels not in source.columns:
         wider = replace(with_labels, columns=(*source.columns, labels))
-        whole = replace(with_labels, columns=None).open(seed=seed)
-        return (wider if labels in whole.columns else source).open(seed=seed)
-    return with_labels.open(seed=seed)
+        whole = replace(with_labels, columns=None).open(seed=seed, wanted=wanted)
+        return (wider if labels in whole.columns else source).open(seed=seed, wanted=wanted)
+    return with_labels.open(seed=seed, wanted=wanted)

@@ -13,6 +13,7 @@ from anharmonic._core.columns import shown
 from anharmonic._core.protocols import Model
 from anharmonic.auditing.drawing import draw
 from anharmonic.errors import InputError, PointsError
+from anharmonic.measures.streaming.on_sample import inputs_of
 from anharmonic.models import as_model
 from anharmonic.regions import Region, unmoved
 from anharmonic.sources import Source
@@ -42,9 +43,10 @@ class Given:
         if isinstance(labels, str) and known is None:
             # One name for both sides; either of two sources may lack the column.
             known = labels if isinstance(reference, Source) else None
+        wanted = inputs_of(self.model, None)
         alone = reference is None or not isinstance(known, str)
-        points, labels, self.new_of = draw(points, labels, seed, must=alone)
-        reference, known, self.reference_of = draw(reference, known, seed)
+        points, labels, self.new_of = draw(points, labels, seed, must=alone, wanted=wanted)
+        reference, known, self.reference_of = draw(reference, known, seed, wanted=wanted)
         given = unmoved(points)
         # Without a reference the points are the rows that are known.
         self.new: Region | None = None if reference is None else given

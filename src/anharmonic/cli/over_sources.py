@@ -17,6 +17,7 @@ from anharmonic.cli.groups import PointOptions, SourceOptions, WorkerOptions
 from anharmonic.cli.parsing import Arguments, given_data, split
 from anharmonic.cli.show import plain, printable, tell
 from anharmonic.errors import SettingsError
+from anharmonic.sources.locations import join_address
 
 if TYPE_CHECKING:
     from anharmonic.measures.compare import Comparison
@@ -168,7 +169,9 @@ def _show(stored: StoredScores, out: str | None) -> None:
     table.add_row("queries", f"{stored.queries:,}{each}")
     if stored.settings.knows("radius"):
         table.add_row("radius", f"{stored.settings.radius:.4g}")
-    table.add_row("scores", "not kept: give --out a folder" if out is None else f"{out}/scores")
+    table.add_row(
+        "scores", "not kept: give --out a folder" if out is None else join_address(out, "scores")
+    )
     console = Console()
     console.print(table)
     worst = Table(title="most fragile, by the safe end of their intervals")
@@ -183,7 +186,7 @@ def _show(stored: StoredScores, out: str | None) -> None:
 
 def _say_set_aside(stored: StoredScores, out: str | None) -> NoReturn:
     rows = stored.set_aside_rows("pyarrow").to_pylist()
-    where = "" if out is None else f"; all of them are in {out}/set_aside"
+    where = "" if out is None else f"; all of them are in {join_address(out, 'set_aside')}"
     unread = f" and {stored.unreadable:,} files or ends of files" if stored.unreadable else ""
     tell(f"{stored.set_aside:,} rows{unread} were set aside{where}. Among them:")
     for row in rows[:SHOWN]:

@@ -17,7 +17,12 @@ from anharmonic._core.streams import Stream
 from anharmonic.errors import SettingsError
 from anharmonic.measures.gamma.measure import gamma
 from anharmonic.measures.streaming.faults import Losses, Measure, measure_or_set_aside
-from anharmonic.measures.streaming.on_sample import SAMPLE, settle_on_sample
+from anharmonic.measures.streaming.on_sample import (
+    SAMPLE,
+    check_dropped,
+    inputs_of,
+    settle_on_sample,
+)
 from anharmonic.measures.streaming.placing import Placing
 from anharmonic.sources import Rows, Source
 from anharmonic.sources.identity import KEY_BITS, key_addresses, without_fractions
@@ -164,7 +169,10 @@ def scorer(
         )
     seed = int(arguments.get("seed", 0))
     if isinstance(sample, Source):
-        table = sample.open(seed=seed).sample(SAMPLE, seed).table
+        wanted = inputs_of(model, arguments.get("output"))
+        dataset = sample.open(seed=seed, wanted=wanted)
+        check_dropped(sample, dataset, arguments.get("reference"), seed)
+        table = dataset.sample(SAMPLE, seed).table
     else:
         native = as_table(sample)
         if native is None:
@@ -203,4 +211,10 @@ def _words(column: Any) -> Integers:
             large = (whole > EXACT) | (whole < -EXACT)
             words = np.where(large, whole.astype(np.int64), words)
         return words
-    return key_addresses(column.cast(pa.string()))
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+        return key_addresses(column)
+    try:
+        return key_addresses(column.cast(pa.string()))
+    except pa.ArrowNotImplementedError:  # lists, structures, durations
+        texts = [None if cell is None else str(cell) for cell in column.to_pylist()]
+        return key_addresses(pa.array(texts, pa.string()))

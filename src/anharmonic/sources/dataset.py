@@ -74,6 +74,8 @@ class Dataset:
         Sizes and times of all files, readable or not.
     staged
         Whether the files are text files that were written as Parquet.
+    named
+        All columns that some file or folder has, measured or not.
     chosen
         Places of the rows that count, over all files, sorted; all where there are none.
     held, readers
@@ -89,6 +91,7 @@ class Dataset:
     broken: tuple[Aside, ...] = ()
     stamps: tuple[str, ...] = ()
     staged: bool = False
+    named: tuple[str, ...] = ()
     chosen: Integers | None = None
     held: list[Any] = field(default_factory=list, repr=False, compare=False)
     readers: threading.local = field(default_factory=threading.local, repr=False, compare=False)
@@ -274,10 +277,12 @@ class Dataset:
         """What was read, in the dataset's own types: pieces of a file count categories alike."""
         import pyarrow as pa
 
+        # Arrow lists the names anew each time: of thousands of columns that takes seconds.
+        there = set(piece.column_names)
         columns = {
             name: as_kind(piece[name], kind, exact=name == self.key)
             for name, kind in self._needed.items()
-            if name in piece.column_names
+            if name in there
         }
         # Rows of a file of which folders say all columns are counted by what was read.
         return pa.table(columns) if columns else piece

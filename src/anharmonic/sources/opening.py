@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from anharmonic._core.columns import shown
+from anharmonic._core.files import as_fractions
 from anharmonic.errors import InputError, SettingsError, first_line
 from anharmonic.sources.columns import (
     folder_values,
@@ -217,6 +218,7 @@ def dataset_of(
         broken=tuple(broken),
         stamps=stamps,
         staged=ROW in every,
+        named=tuple(name for name in (*every, *partitions) if name != ROW),
     )
 
 
@@ -248,6 +250,8 @@ def _kinds(
     kinds = {}
     for name in names:
         own = {file.name: schema.field(name).type for file, schema in opened}
+        if name != source.key:
+            own = {file: as_fractions(kind) for file, kind in own.items()}
         paths = [file.path for file, _ in opened]
         kinds[name] = _shared(filesystem, paths, list(own.values()), name)
         if kinds[name] is None:

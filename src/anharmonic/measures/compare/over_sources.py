@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
@@ -17,7 +17,7 @@ from anharmonic.measures.compare.differences import Bracket, Brackets, bracket
 from anharmonic.measures.gamma.over_sources import prepare_gamma
 from anharmonic.measures.setup.settling import DEFAULTS, SetupArguments, settle_points
 from anharmonic.measures.streaming import StoredScores
-from anharmonic.measures.streaming.on_sample import SAMPLE, inputs_of, within_bounds
+from anharmonic.measures.streaming.on_sample import SAMPLE, check_dropped, inputs_of, within_bounds
 from anharmonic.measures.streaming.placing import Frames, without_unanswered
 from anharmonic.measures.streaming.running import stream
 from anharmonic.models import as_model
@@ -93,12 +93,15 @@ def compare_over_source(
     reference, output = arguments.get("reference"), arguments.get("output")
     named = [inputs_of(model, output) for model in models.values()]
     wanted = tuple(dict.fromkeys(name for names in named for name in names))
-    if isinstance(reference, Source):
-        reference = reference.open(seed=seed, wanted=wanted).sample(SAMPLE, seed).table
     # It is opened for every model, and standard input can be read once.
     piped = TemporaryFolder()
     source = source.kept(piped.path)
-    sample = source.open(seed=seed, wanted=wanted).sample(SAMPLE, seed)
+    dataset = source.open(seed=seed, wanted=wanted)
+    check_dropped(source, dataset, reference, seed)
+    source = replace(source, drop=tuple(name for name in source.drop if name in dataset.named))
+    sample = dataset.sample(SAMPLE, seed)
+    if isinstance(reference, Source):
+        reference = reference.open(seed=seed, wanted=wanted).sample(SAMPLE, seed).table
     known = [reference] if hasattr(reference, "column_names") else []
     frames = Frames.like(sample.table, *known)
     frame = reference if not known else frames.frame(reference)

@@ -17,7 +17,12 @@ from anharmonic.measures.gamma.over_sources import GammaOfRows, prepare_gamma
 from anharmonic.measures.streaming.counting import with_model
 from anharmonic.measures.streaming.faults import Losses
 from anharmonic.measures.streaming.folder import MANIFEST, PIPED, QUERIES, SOURCE, RunFolder
-from anharmonic.measures.streaming.on_sample import SAMPLE, Prepared, settle_on_sample
+from anharmonic.measures.streaming.on_sample import (
+    SAMPLE,
+    Prepared,
+    check_dropped,
+    settle_on_sample,
+)
 from anharmonic.measures.streaming.placing import Placing
 from anharmonic.measures.streaming.shard_work import readable_batches
 from anharmonic.models import Predictor
@@ -67,6 +72,7 @@ def plan_parts(
         seed = int(arguments.get("seed", 0))
         source = _kept(source, folder, written)
         dataset = source.open(staging, seed)
+        check_dropped(source, dataset, arguments.get("reference"), seed)
         check_names(dataset.columns, (PART, QUERY))
         sample = dataset.sample(SAMPLE, seed)
         given = {**arguments, "noise": "ignore"}

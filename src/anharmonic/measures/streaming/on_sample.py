@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from anharmonic._core.arrays import to_numpy64
+from anharmonic._core.columns import shown
+from anharmonic._core.frames import as_table
 from anharmonic._core.settings import Settings
-from anharmonic.errors import MeasurementStopped, OutputError, PointsError
+from anharmonic.errors import MeasurementStopped, OutputError, PointsError, SettingsError
 from anharmonic.measures.setup.batching import BatchSizer
 from anharmonic.measures.setup.scale import with_neighbourhood
 from anharmonic.measures.setup.settling import DEFAULTS, Setup, settle
@@ -28,9 +30,17 @@ from anharmonic.models import as_model
 from anharmonic.models.inputs import Inputs
 from anharmonic.regions import Region, as_region
 from anharmonic.regions.tables import TableNeighbourhood
-from anharmonic.sources import Rows, Source
+from anharmonic.sources import Dataset, Rows, Source
 
-__all__ = ["SAMPLE", "Prepared", "Preparing", "inputs_of", "settle_on_sample", "within_bounds"]
+__all__ = [
+    "SAMPLE",
+    "Prepared",
+    "Preparing",
+    "check_dropped",
+    "inputs_of",
+    "settle_on_sample",
+    "within_bounds",
+]
 
 SAMPLE = 20_000
 """Rows that scale, radius and the ball are settled on, where no reference is given."""
@@ -127,6 +137,27 @@ def settle_on_sample(
         queries=prepared.queries + asked + lost,
         known_by=setup.at(spread_rows(setup.region)),
     )
+
+
+def check_dropped(source: Source, dataset: Dataset, reference: object, seed: int) -> None:
+    """Refuse to leave out what is nowhere: a label whose name is mistyped would be a feature.
+
+    A reference may be the one that has it.
+    """
+    lacking = [name for name in source.drop if name not in dataset.named]
+    if not lacking:
+        return
+    if isinstance(reference, Source):
+        # Standard input can be read once, and is read later.
+        elsewhere = lacking if reference.is_stdin else reference.open(seed=seed).named
+    else:
+        table = None if reference is None else as_table(reference)
+        elsewhere = () if table is None else table.columns
+    if mistyped := [name for name in lacking if name not in elsewhere]:
+        raise SettingsError(
+            f"{source} has no column {shown(mistyped)} to leave out: there are "
+            f"{shown(dataset.named)}; mend drop= (--drop)"
+        )
 
 
 def inputs_of(model: object, output: object) -> tuple[str, ...]:

@@ -13,7 +13,13 @@ from numpy.typing import NDArray
 from anharmonic._core.arrays import to_numpy64
 from anharmonic._core.frames import missing_cells, numbers_in
 from anharmonic._core.protocols import Floats, Model
-from anharmonic.errors import AnharmonicError, MeasurementStopped, PointsError, first_line
+from anharmonic.errors import (
+    AnharmonicError,
+    InputError,
+    MeasurementStopped,
+    PointsError,
+    first_line,
+)
 from anharmonic.measures.setup.batching import call_with_flags
 from anharmonic.measures.setup.scale import read_columns, with_neighbourhood
 from anharmonic.measures.setup.settling import Setup
@@ -39,12 +45,13 @@ class Frames:
     A column of whole numbers or truth values that has gaps in the sample is one of fractions
     everywhere; one that has none there keeps its type, and rows with a gap are set aside.
     Categories have the same levels in the same order everywhere, those of the sample; what a batch
-    has beyond comes behind them.
+    has beyond comes behind them. Texts are categories where the sample has categories.
     """
 
     with_gaps: tuple[str, ...]
     without_gaps: tuple[str, ...]
     levels: Mapping[str, Any] = field(default_factory=dict)
+    ordered: tuple[str, ...] = ()
 
     @classmethod
     def like(cls, *tables: pa.Table) -> Frames:
@@ -68,9 +75,14 @@ class Frames:
             tuple(name for name in typed if name in gaps),
             tuple(name for name in typed if name not in gaps),
             {
-                name: _levels([table[name] for table in tables if name in table.column_names])
+                name: _levels(
+                    [table[name] for table in tables if name in table.column_names],
+                    tables[0][name].type.value_type,
+                    name,
+                )
                 for name in categories
             },
+            tuple(name for name in categories if tables[0][name].type.ordered),
         )
 
     def gaps(self, table: pa.Table) -> NDArray[np.bool_]:
@@ -85,13 +97,15 @@ class Frames:
         """The table as pandas where that is installed, else as it is."""
         import pyarrow as pa
 
-        for name in self.with_gaps:
-            place = table.column_names.index(name)
+        # A reference need not have what the model does not read.
+        there = {name: place for place, name in enumerate(table.column_names)}
+        for name, place in ((name, there[name]) for name in self.with_gaps if name in there):
             # What fractions cannot hold is rounded, as wherever whole numbers have gaps.
             table = table.set_column(place, name, table[name].cast(pa.float64(), safe=False))
         for name, levels in self.levels.items():
-            place = table.column_names.index(name)
-            table = table.set_column(place, name, _with_levels(table[name], levels))
+            if name in there:
+                cells = _with_levels(table[name], levels, name, name in self.ordered)
+                table = table.set_column(there[name], name, cells)
         return table.to_pandas() if find_spec("pandas") else table
 
 
@@ -166,7 +180,7 @@ def _is_category(kind: Any) -> bool:
     return bool(pa.types.is_dictionary(kind))
 
 
-def _levels(columns: Sequence[Any]) -> Any:
+def _levels(columns: Sequence[Any], kind: Any, name: str) -> Any:
     """All levels of some columns, in the order they come in."""
     import pyarrow as pa
 
@@ -175,23 +189,28 @@ def _levels(columns: Sequence[Any]) -> Any:
         for column in columns
         for chunk in column.chunks
     ]
-    kind = columns[0].type.value_type
-    return pa.chunked_array([part.cast(kind) for part in found], kind).unique().drop_null()
+    try:
+        levels = [part.cast(kind) for part in found]
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as problem:
+        raise InputError(
+            f"column {name} has categories of {kind} in the sample, and elsewhere it holds "
+            f"something else ({first_line(problem)}): write it alike everywhere"
+        ) from problem
+    return pa.chunked_array(levels, kind).unique().drop_null()
 
 
-def _with_levels(column: Any, levels: Any) -> Any:
+def _with_levels(column: Any, levels: Any, name: str, ordered: bool) -> Any:
     """Categories with these levels first, and then those that only this column has."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    own = _levels([column])
+    own = _levels([column], levels.type, name)
     further = own.filter(pc.invert(pc.is_in(own, levels)))
     cells = column.cast(levels.type).combine_chunks()
     used = further.filter(pc.is_in(further, cells.unique()))
     every = pa.concat_arrays([levels, used.take(pc.sort_indices(used))])
-    return pa.DictionaryArray.from_arrays(
-        pc.index_in(cells, every), every, ordered=column.type.ordered
-    )
+    ordered = ordered or (_is_category(column.type) and column.type.ordered)
+    return pa.DictionaryArray.from_arrays(pc.index_in(cells, every), every, ordered=ordered)
 
 
 def light(setup: Setup) -> Setup:

@@ -19,6 +19,7 @@ from anharmonic.measures.streaming.on_sample import (
     SAMPLE,
     Prepared,
     Preparing,
+    check_dropped,
     inputs_of,
     settle_on_sample,
 )
@@ -92,6 +93,7 @@ def stream(
         if wanted is None:
             wanted = inputs_of(model, arguments.get("output"))
         dataset = source.open(staging, seed, wanted)
+        check_dropped(source, dataset, arguments.get("reference"), seed)
         sample = dataset.sample(SAMPLE, seed)
         before = identity(model)
         placing, prepared = settle_on_sample(model, sample, prepare, arguments, numbers, earlier)

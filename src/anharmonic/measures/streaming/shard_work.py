@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -24,7 +25,7 @@ from anharmonic.sources.patience import NotNow, read_patiently
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["WORST", "Report", "ShardWork", "identified", "readable_batches"]
+__all__ = ["WORST", "Report", "ShardWork", "fragile_first", "identified", "readable_batches"]
 
 WORST = 20
 """Rows of each part that are remembered as its most fragile."""
@@ -223,16 +224,35 @@ def _clipped(scores: Scores) -> int:
 
 def _worst(known: list[list[Any]], pieces: list[tuple[Rows, Scores]]) -> list[list[Any]]:
     """The most fragile rows, by the safe ends of their intervals, the most fragile first."""
-    found = list(known)
-    sign = -1.0
+    found, large = list(known), True
     for rows, scores in pieces:
         low, high = scores.intervals()
         large = scores.fragile == "large"
-        sign, ends = (-1.0, low) if large else (1.0, high)
+        ends = low if large else high
         order = order_by_safe_ends(scores.values, (low, high), scores.fragile)
         order = order[np.isfinite(scores.values[order])][:WORST]
         found += [_described(rows, scores, ends, row) for row in order.tolist()]
-    return sorted(found, key=lambda entry: sign * float(entry[0]))[:WORST]
+    return fragile_first(found, large)
+
+
+def fragile_first(entries: list[list[Any]], large: bool) -> list[list[Any]]:
+    """The first of remembered rows in the order that `order_by_safe_ends` gives scores.
+
+    Parameters
+    ----------
+    entries
+        As `Report.worst` has them; a measure that asks once knows no ends.
+    large
+        Whether large values are the fragile ones.
+    """
+
+    def order(entry: list[Any]) -> tuple[float, float]:
+        end, value = float(entry[0]), float(entry[1])
+        if large:
+            return (-end if math.isfinite(end) else 0.0), -value
+        return (end if math.isfinite(end) else value), value
+
+    return sorted(entries, key=order)[:WORST]
 
 
 def _described(rows: Rows, scores: Scores, ends: Any, row: int) -> list[Any]:

@@ -19,7 +19,7 @@ from anharmonic._core.uncertainty import precision
 from anharmonic.errors import InputError
 from anharmonic.measures.streaming.folder import MANIFEST, SCORES, SUMMARY, RunFolder
 from anharmonic.measures.streaming.manifest import Manifest
-from anharmonic.measures.streaming.shard_work import WORST, Report
+from anharmonic.measures.streaming.shard_work import Report, fragile_first
 from anharmonic.scores import COLUMNS, Scores
 from anharmonic.sources.locations import PathLike, is_folder
 from anharmonic.sources.temporary import TemporaryFolder
@@ -291,10 +291,7 @@ def summarise(
         clipped = sum(report.clipped for report in every)
         settings = settings.with_facts(clipped=clipped / max(1, queries))
     large = (settings.fragile or metric_of(manifest.measure).fragile) == "large"
-    worst = sorted(
-        (row for report in every for row in report.worst),
-        key=lambda row: -float(row[0]) if large else float(row[0]),
-    )
+    worst = [row for report in every for row in report.worst]
     return StoredScores(
         folder=folder,
         metric=manifest.measure,
@@ -310,7 +307,7 @@ def summarise(
         set_aside=sum(report.aside for report in every) + unread[0],
         unreadable=sum(report.unreadable for report in every) + unread[1],
         queries=queries,
-        worst_rows=worst[:WORST],
+        worst_rows=fragile_first(worst, large),
         shard=manifest.shard,
         held=held,
     )
