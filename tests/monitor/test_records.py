@@ -39,6 +39,8 @@ def test_rows_without_a_time_are_in_no_window_of_time() -> None:
     found = windows_of("s", np.arange(96), scores, np.ones(50), times=times, every=DAY)
     assert found.counts.tolist() == [23, 24, 23, 24]
     assert found.means.tolist() == [1.0] * 4
+    with pytest.raises(SettingsError, match="no row has a time"):
+        windows_of("s", np.arange(2), scores[:2], np.ones(50), times=times[[3, 50]], every=DAY)
 
 
 @pytest.mark.parametrize("library", ["pandas", "zone", "list"])

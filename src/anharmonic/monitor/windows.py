@@ -149,9 +149,11 @@ def windows_of(
         window_of = (rows - rows[:1]) // count if len(rows) else rows
     else:
         # A row of which nobody knows when it came is in no window.
-        moments: NDArray[Any] = np.asarray(times)
-        known = np.array([not is_missing(moment) for moment in moments], dtype=bool)
-        rows, scores, times = rows[known], scores[known], moments[known]
+        stamps: NDArray[Any] = np.asarray(times)
+        known = np.array([not is_missing(stamp) for stamp in stamps], dtype=bool)
+        if not known.any():
+            raise SettingsError("no row has a time: give windows of count=<rows>")
+        rows, scores, times = rows[known], scores[known], stamps[known]
         ages: Any = times - times[:1]
         length: Any = every
         # Of objects, such as times in a zone, one by one: pandas divides no array of them.
