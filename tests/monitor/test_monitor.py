@@ -314,6 +314,25 @@ def test_budgets_are_kept():
     assert hours.allowed(rows, 10).sum() == 0
     with pytest.raises(SettingsError, match="fraction"):
         Allowance("much")
+    for nothing in ("0 queries per second", "0% of the time"):
+        with pytest.raises(SettingsError, match="scores nothing: give a budget above 0"):
+            Allowance(nothing)
+
+
+def test_a_small_budget_scores_a_row_now_and_then():
+    now = [0.0]
+    few = Allowance("10 queries per second", clock=lambda: now[0])
+    slow = Allowance("20% of the time", clock=lambda: now[0])
+    scored = np.zeros(2)
+    for _ in range(100):
+        now[0] += 1.0
+        scored[0] += few.allowed(np.arange(3), 17).sum()
+        allowed = int(slow.allowed(np.arange(3), 17).sum())
+        slow.spent(allowed, 0.5 * allowed)
+        scored[1] += allowed
+    # 1,000 queries are at most 58 rows of 17, 20 seconds at most 40 rows of half a second.
+    assert 45 <= scored[0] <= 59
+    assert 30 <= scored[1] <= 41
 
 
 def test_foreign_detectors_take_the_same_place(reference):

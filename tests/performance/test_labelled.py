@@ -164,3 +164,25 @@ def test_row_influences_add_up_to_the_variance_of_the_law() -> None:
     whole = row_influences("auc", outputs[twice], credits[twice], np.ones(310))
     weighted = row_influences("auc", outputs, credits, weights)
     assert np.allclose(whole[:300], weighted)
+
+
+def test_rows_numbers_are_not_taken_for_marks(classifier: Any) -> None:
+    outputs, labels = calibrated(400, 3)
+    chosen = choose_rows(classifier, outputs, None, count=60)
+    given = labels[chosen.rows]
+    with pytest.raises(PointsError, match="give True or False for each"):
+        estimate_labelled(classifier, outputs, None, given, chosen.rows, chosen.probabilities)
+    marks = np.isin(np.arange(400), chosen.rows)
+    with pytest.raises(PointsError, match="one for each row"):
+        estimate_labelled(classifier, outputs, None, given, marks, chosen.probabilities)
+    found = estimate_labelled(classifier, outputs, None, given, marks, chosen.chances)
+    assert found.labelled == 60
+    groups = np.repeat(["a", "b"], 200)
+    with pytest.raises(PointsError, match="60 labels for 400 rows"):
+        compare_groups(classifier, outputs, None, groups, labels=given, chosen=marks)
+    for wrong in (
+        {"chosen": chosen.rows},
+        {"chosen": marks, "probabilities": chosen.probabilities},
+    ):
+        with pytest.raises(PointsError, match="for 400 rows"):
+            compare_groups(classifier, outputs, None, groups, labels=labels, **wrong)

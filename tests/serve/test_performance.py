@@ -33,6 +33,28 @@ def stored(path: Path, points: np.ndarray, labels: np.ndarray) -> StoredMonitor:
     return StoredMonitor(monitor, points, Store(str(path)), "m", "1")
 
 
+def test_windows_are_numbered_as_events_are(tmp_path: Path) -> None:
+    reference, known = labelled(1000)
+    rows, _ = labelled(100)
+    path = tmp_path / "m.db"
+    for fresh, first in ((False, 1), (True, 101)):
+        made = ah.Monitor(
+            chances, reference, labels=known, output="probability", window=50, watch=["confidence"]
+        )
+        watch = StoredMonitor(made, reference, Store(str(path)), "m", "1", fresh=fresh)
+        service = Service(watch, Settings(port=free_port()))
+        with (
+            served(uvicorn_config(service)) as url,
+            httpx.Client(base_url=url, timeout=20) as client,
+        ):
+            assert client.post("/v1/observe", json={"points": rows.tolist()}).status_code == 200
+            told = client.get("/v1/performance").json()
+            scores = client.get("/v1/scores", params={"after": first - 1}).json()["scores"]
+            assert [score["sequence"] for score in scores[:1]] == [first]
+        assert [window["first"] for window in told["curve"]] == [first, first + 50]
+        assert told["performance"]["last"] == first + 99
+
+
 def test_labels_reach_the_estimate_and_a_restart_keeps_them(tmp_path: Path) -> None:
     reference, known = labelled(1000)
     rows, labels = labelled(250)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,56 @@ def test_text_of_typed_columns_is_checked(library: str) -> None:
     assert schema.row([1.0, None]) == [1.0, None]
     with pytest.raises(BadRequest, match=r"day holds Datetime.*got 'zzz'.*such as '2026-01-01"):
         schema.row([1.0, "zzz"])
+
+
+@pytest.mark.parametrize("typed", ["category", "object"])
+def test_categories_that_are_numbers_are_sent_as_numbers_or_by_name(typed: str) -> None:
+    codes = pd.Series([1, 2, 3, 10] * 2, dtype=object).astype(typed)
+    schema = RowSchema.of(pd.DataFrame({"a": np.arange(8.0), "code": codes}))
+    rows = [schema.row([1.0, cell]) for cell in (3, 3.0, "3", 10, None, 7)]
+    assert rows[1] == [1.0, 3]
+    built = schema.points(rows)["code"].tolist()
+    assert built[:4] + built[5:] == [3, 3, 3, 10, 7]
+    assert pd.isna(built[4])
+    with pytest.raises(BadRequest, match="code holds numbers and got 'inf'"):
+        schema.row([1.0, float("inf")])
+    texts = RowSchema.of(pd.DataFrame({"a": [1.0, 2.0], "code": ["1", "2"]}))
+    with pytest.raises(BadRequest, match="not numeric and got a int: send text"):
+        texts.row([1.0, 3])
+
+
+def test_a_model_that_goes_by_the_places_of_categories_answers_alike() -> None:
+    sizes = pd.Categorical(["S", "M", "L", "M"], categories=["S", "M", "L"], ordered=True)
+    reference = pd.DataFrame({"a": np.arange(4.0), "size": sizes})
+    schema = RowSchema.of(reference)
+    one = schema.points([schema.row([2.0, "L"])])["size"]
+    assert one.cat.codes.tolist() == [2]
+    assert one.cat.ordered
+    # What the reference does not have comes behind it.
+    further = schema.points([schema.row([2.0, cell]) for cell in ("XL", "M", None)])["size"]
+    assert further.cat.codes.tolist() == [3, 1, -1]
+
+
+@pytest.mark.parametrize("library", ["polars", "pyarrow"])
+def test_dates_and_enumerations_of_other_libraries_are_taken(library: str) -> None:
+    moment = datetime(2026, 1, 1, 12, tzinfo=UTC)
+    columns = pl.DataFrame({
+        "day": [date(2026, 1, 1), date(2026, 1, 2)],
+        "at": [moment, moment],
+        "size": pl.Series(["S", "L"], dtype=pl.Enum(["S", "M", "L"])),
+    })  # fmt: skip
+    reference: Any = columns if library == "polars" else columns.to_arrow()
+    schema = RowSchema.of(reference)
+    rows = [schema.row(["2026-03-04", "2026-03-04T10:00:00Z", "M"]), schema.row([None] * 3)]
+    built = schema.points(rows)
+    told = pl.DataFrame(built)
+    assert told.row(0) == (date(2026, 3, 4), datetime(2026, 3, 4, 10, tzinfo=UTC), "M")
+    assert told.row(1) == (None, None, None)
+    with pytest.raises(BadRequest, match="day holds Date and got 'zzz'"):
+        schema.row(["zzz", None, None])
+    if library == "polars":
+        with pytest.raises(BadRequest, match="size holds Enum and got 'XL'"):
+            schema.row([None, None, "XL"])
 
 
 def seen_days(rows: Any) -> Any:

@@ -28,6 +28,8 @@ __all__ = [
 
 FORMAT = 1
 Backend = Literal["pandas", "polars", "pyarrow"]
+UNITS = ("D", "s", "ms", "us", "ns")
+"""Of times, those that arrow has."""
 
 Facts = dict[str, Any]
 """What a file says of its table, as JSON in the schema's metadata."""
@@ -157,6 +159,10 @@ def as_column(array: Array | pa.Array) -> pa.Array:
     """An array (rows,) or (rows, width) as arrow's own; what is arrow's already stays."""
     import pyarrow as pa
 
+    kind = getattr(array, "dtype", None)
+    if isinstance(kind, np.dtype) and kind.kind == "M" and np.datetime_data(kind)[0] not in UNITS:
+        # Hours, weeks and months are numpy's alone.
+        array = array.astype("M8[s]")
     return _list_column(array) if np.ndim(array) == 2 else pa.array(array)
 
 

@@ -27,7 +27,8 @@ class Allowance:
     score
         A fraction of the rows, drawn by their numbers so that the same rows are chosen however
         they are batched; or "5000 queries per second"; or "20% of the time". The two budgets
-        fill up while nothing is scored, up to what one second allows.
+        fill up while nothing is scored, up to what one second allows, or one row if that needs
+        more.
     seed
         Of the rows that a fraction draws.
     clock
@@ -58,9 +59,11 @@ class Allowance:
             draw = Draw(self.seed, rows, np.zeros(len(rows), dtype=np.int64), np.empty(0))
             drawn = integers(draw, np.array([71]), SCALE)[:, 0]
             return np.asarray(drawn < self.rate * SCALE)
-        # A token bucket: it fills at `rate` per second and holds what one second brings.
+        # A token bucket: it fills at `rate` per second and holds what one second brings; what a
+        # row needs at least, or no row would ever be scored.
         now = self._clock()
-        self._left = min(self.rate, self._left + self.rate * (now - self._last))
+        row = queries_per_row if self.kind == "queries" else self._seconds_per_row or 0.0
+        self._left = min(max(self.rate, row), self._left + self.rate * (now - self._last))
         self._last = now
         if self.kind == "queries":
             affordable = int(self._left // queries_per_row)
@@ -86,10 +89,16 @@ def _parse(score: float | str) -> tuple[str, float]:
         if not 0 < score <= 1:
             raise SettingsError(f"score={score}: a fraction of the traffic, above 0 and up to 1")
         return "fraction", float(score)
-    if match := re.fullmatch(r"\s*([\d_,.]+)\s*queries\s*(?:per|a)\s*second\s*", score):
-        return "queries", float(re.sub("[_,]", "", match[1]))
-    if match := re.fullmatch(r"\s*([\d.]+)\s*%\s*of the time\s*", score):
-        return "time", float(match[1]) / 100
+    patterns = (
+        ("queries", r"\s*([\d_,.]+)\s*queries\s*(?:per|a)\s*second\s*", 1.0),
+        ("time", r"\s*([\d.]+)\s*%\s*of the time\s*", 0.01),
+    )
+    for kind, pattern, unit in patterns:
+        if match := re.fullmatch(pattern, score):
+            rate = float(re.sub("[_,]", "", match[1])) * unit
+            if not rate > 0:
+                raise SettingsError(f"score={score!r} scores nothing: give a budget above 0")
+            return kind, rate
     raise SettingsError(
         f'score={score!r}: give a fraction, "5000 queries per second" or "20% of the time"'
     )

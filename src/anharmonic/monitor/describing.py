@@ -144,7 +144,7 @@ def _describe_shift(inputs: Inputs, stream: InputStream, shift: float, usual: fl
         what = f"{stream.column} = {_level(inputs, stream)}"
         return f"{what} in {now} of rows instead of {_percent(usual)}"
     moved = _movement(stream, shift > 0)
-    return f"{moved}{_beside_spike(stream)} by {_deviations(shift)}"
+    return f"{moved}{_beside_spike(inputs, stream)} by {_deviations(shift)}"
 
 
 def _movement(stream: InputStream, rises: bool) -> str:
@@ -155,10 +155,10 @@ def _movement(stream: InputStream, rises: bool) -> str:
     return f"{stream.column} {'rose' if rises else 'fell'}"
 
 
-def _beside_spike(stream: InputStream) -> str:
+def _beside_spike(inputs: Inputs, stream: InputStream) -> str:
     """Which cells are spoken of: a spike is watched as a level, and left out of the value."""
     spiked = stream.aspect in ("value", "size") and not np.isnan(stream.level)
-    return f" where it is not {stream.level:g}" if spiked else ""
+    return f" where it is not {_level(inputs, stream)}" if spiked else ""
 
 
 def _deviations(shift: float) -> str:
@@ -180,7 +180,8 @@ def _describe(inputs: Inputs, stream: InputStream, usual: float, now: float) -> 
         return _describe_share(inputs, stream, usual, now)
     what = _movement(stream, now >= usual)
     word = "distance" if stream.aspect in ("distance", "size") else "mean"
-    return f"{what}{_beside_spike(stream)} ({word} {_number(now)} instead of {_number(usual)})"
+    now_is, usually = _amount(inputs, stream, now), _amount(inputs, stream, usual)
+    return f"{what}{_beside_spike(inputs, stream)} ({word} {now_is} instead of {usually})"
 
 
 def _describe_unclear(inputs: Inputs, stream: InputStream, usual: float, now: float) -> str:
@@ -192,7 +193,8 @@ def _describe_unclear(inputs: Inputs, stream: InputStream, usual: float, now: fl
         shares = f"{_percent(now)} of rows, usually {_percent(usual)}"
         return f"no clear change ({what} in {shares})" if now or usual else ""
     word = "distance" if stream.aspect in ("distance", "size") else "mean"
-    return f"no clear change ({word} {_number(now)}, usually {_number(usual)})"
+    now_is, usually = _amount(inputs, stream, now), _amount(inputs, stream, usual)
+    return f"no clear change ({word} {now_is}, usually {usually})"
 
 
 def _describe_share(inputs: Inputs, stream: InputStream, usual: float, now: float) -> str:
@@ -216,7 +218,17 @@ def _unseen(inputs: Inputs, stream: InputStream) -> str:
 def _level(inputs: Inputs, stream: InputStream) -> str:
     if inputs.coding is None:
         return f"{stream.level:g}"
-    return inputs.coding.columns[_place(inputs, stream.column)].text(stream.level)
+    return inputs.text(_place(inputs, stream.column), stream.level)
+
+
+def _amount(inputs: Inputs, stream: InputStream, value: float) -> str:
+    """A mean or a distance as people read it; of times a day, and days."""
+    if inputs.coding is None or stream.column not in inputs.names:
+        return _number(value)
+    calendar = inputs.coding.columns[_place(inputs, stream.column)].calendar
+    if calendar is None:
+        return _number(value)
+    return calendar.shown(value) if stream.aspect == "value" else f"{calendar.days(value):.3g} days"
 
 
 def _place(inputs: Inputs, column: str) -> int:

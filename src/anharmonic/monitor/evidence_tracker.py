@@ -224,8 +224,7 @@ class EvidenceTracker:
         alarms = [alarm for one in crossed for alarm in self._raise_alarm(*one)]
         self._count(scored, reasons)
         if self.judge is not None and answers is not None:
-            names = None if ids is None else [str(id) for id in ids]
-            self.judge.update(points, answers, rows, names, times, labels)
+            self.judge.update(points, answers, rows, ids, times, labels)
         return Observation(rows, scores, self.evidence, tuple(alarms), trace)
 
     def _codes_of(self, points: Array, count: int) -> Floats | None:

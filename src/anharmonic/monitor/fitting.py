@@ -63,6 +63,8 @@ def fitted_channels(
     lenient
         Whether something that cannot be promised is left out with a warning, not an error.
     """
+    if block != "auto" and not (isinstance(block, int | np.integer) and block >= 1):
+        raise SettingsError(f'block {block!r}: give "auto", or a number of scores from 1 on')
     parts = _parts(reference, segments, block)
     if callable(detector):
         if inputs is not None:

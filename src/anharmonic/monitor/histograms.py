@@ -57,11 +57,11 @@ def fit_histograms(inputs: Inputs, codes: Floats) -> dict[str, Histogram]:
             counts = [int(np.sum(cells == level)) for level in known]
             order = np.argsort(-np.array(counts), kind="stable")[:MOST_LEVELS]
             edges = tuple(known[order].tolist())
-            texts = tuple(_text(inputs, place, level) for level in edges)
+            texts = tuple(inputs.text(place, level) for level in edges)
             labels = (*texts, OTHER, MISSING)
         else:
             edges = _edges(cells)
-            labels = (*_ranges([_text(inputs, place, edge) for edge in edges]), MISSING)
+            labels = (*_ranges([inputs.text(place, edge) for edge in edges]), MISSING)
         shares = tuple(_shares(cells, edges, bool(len(known))))
         histograms[kind.name] = Histogram(labels, shares, edges, bool(len(known)))
     return histograms
@@ -93,7 +93,3 @@ def _shares(cells: Floats, edges: tuple[float, ...], levels: bool) -> list[float
         bins = np.searchsorted(np.array(edges), cells[~missing], side="right")
         parts = (np.bincount(bins, minlength=len(edges) + 1) / len(cells)).tolist()
     return [*parts, float(missing.mean())]
-
-
-def _text(inputs: Inputs, place: int, code: float) -> str:
-    return f"{code:.4g}" if inputs.coding is None else inputs.coding.columns[place].text(code)

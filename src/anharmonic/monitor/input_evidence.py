@@ -93,9 +93,10 @@ def fit_input_evidence(
     left_out = {name: why for name, why in reasons.items() if name not in watched}
     if not kept:
         reason = next(iter(left_out.values()), "nothing varies")
-        raise PointsError(
-            f"no column can be watched: {reason}; or promise=False (--no-promise) to go without"
-        )
+        # Where cells are too few, nothing is gained by going without a promise.
+        settling = promise and any(one is not None for one in settled)
+        hint = "; or promise=False (--no-promise) to go without" if settling else ""
+        raise PointsError(f"no column can be watched: {reason}{hint}")
     streams = tuple(inputs.streams[number] for number in kept)
     chosen = [one for number in kept if (one := settled[number]) is not None]
     groups, members = [], []

@@ -96,6 +96,13 @@ class Inputs:
         """The columns."""
         return tuple(kind.name for kind in self.kinds)
 
+    def text(self, place: int, code: float) -> str:
+        """A column's code as people read it."""
+        if self.coding is None:
+            return f"{code:.4g}"
+        column = self.coding.columns[place]
+        return column.text(code) if column.calendar is None else column.calendar.shown(code)
+
     def codes(self, points: Array) -> Floats:
         """Cells as numbers, (rows, columns): NaN where one is missing, −1 for unknown levels."""
         data, _, _ = with_form(points)

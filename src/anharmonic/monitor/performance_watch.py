@@ -27,6 +27,7 @@ from anharmonic.performance import (
 from anharmonic.performance.comparing import FEWEST
 from anharmonic.performance.fitting import number_labels, plain_labels
 from anharmonic.performance.labelled import FEWEST_LABELS
+from anharmonic.performance.tracker import name_of
 
 __all__ = ["PERFORMANCE", "Labelled", "PerformanceWatch", "fit_performance_watch", "fit_tracker"]
 
@@ -91,15 +92,17 @@ class PerformanceWatch:
         points: Array,
         answers: Floats,
         rows: Integers,
-        ids: Sequence[str] | None,
+        ids: Sequence[object] | None,
         times: Sequence[object] | None,
         segments: NDArray[np.str_] | None,
     ) -> None:
-        """Take rows in; those without an answer say nothing."""
+        """Take rows in; those without an answer say nothing, those without an id get no label."""
         known = np.flatnonzero(np.isfinite(answers).all(axis=1))
         if not len(known):
             return
-        names = [str(row) for row in rows.tolist()] if ids is None else [str(id) for id in ids]
+        names = [name_of(id) for id in (rows.tolist() if ids is None else ids)]
+        # A table's column has an index of its own, by which it would be read.
+        times = None if times is None else list(times)
         parts = [""] * len(rows) if segments is None else segments.tolist()
         recent = RecentAnswers(
             rows,
@@ -164,7 +167,9 @@ class PerformanceWatch:
         are estimated.
         """
         recent = self._recent.rows()
-        if recent is None or not any(recent.segments):
+        if recent is None:
+            raise SettingsError("no row is in memory: update first")
+        if not any(recent.segments):
             raise SettingsError("rows have no segments: give segment= or segments with the rows")
         recent = recent.part(np.array([segment != "" for segment in recent.segments]))
         segments = np.array(recent.segments)

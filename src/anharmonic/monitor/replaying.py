@@ -16,7 +16,7 @@ from anharmonic.monitor.alarms import Alarm, Key, Observation
 from anharmonic.monitor.culprits import Culprits
 from anharmonic.monitor.monitor import Monitor
 from anharmonic.monitor.monitor_settings import MonitorSettings
-from anharmonic.monitor.rows import as_rows, count_of, segments_of, taken
+from anharmonic.monitor.rows import as_rows, count_of, label_cells, segments_of, taken
 from anharmonic.monitor.windows import WindowArguments, Windows, windows_of
 from anharmonic.performance import Curve
 from anharmonic.performance.fitting import plain_labels
@@ -63,6 +63,10 @@ class Replay:
     labels_used, labels_unused
         How many labels were joined with their rows, and how many were not: of rows without a
         score, or later than `memory` rows after their own.
+    first
+        The number of the first row, where the monitor had seen others before.
+    restarted
+        Whether the monitor began anew after each alarm.
     """
 
     scores: dict[str, Floats]
@@ -80,6 +84,8 @@ class Replay:
     performance: Curve | None = None
     labels_used: int = 0
     labels_unused: int = 0
+    first: int = 0
+    restarted: bool = True
 
     def __len__(self) -> int:
         return len(next(iter(self.scores.values())))
@@ -99,6 +105,16 @@ class Replay:
         """Rows that were."""
         return len(self) - sum(self.skipped.values())
 
+    def time_of(self, alarm: Alarm) -> str:
+        """When the row came that raised an alarm, "" where that is not known.
+
+        Parameters
+        ----------
+        alarm
+            One of these.
+        """
+        return "" if self.times is None else str(self.times[alarm.at - self.first])
+
     def windows(self, watched: str | None = None, **arguments: Unpack[WindowArguments]) -> Windows:
         """Windows of one thing watched, and which of their means are unusual.
 
@@ -111,7 +127,7 @@ class Replay:
             `windows_of`.
         """
         name = watched or next(iter(self.scores))
-        rows = np.arange(len(self))
+        rows = self.first + np.arange(len(self))
         return windows_of(
             name, rows, self.scores[name], self.reference[name], times=self.times, **arguments
         )
@@ -124,7 +140,7 @@ class Replay:
         backend
             Which of them instead.
         """
-        columns: dict[str, Array] = {"row": np.arange(len(self)), **self.scores}
+        columns: dict[str, Array] = {"row": self.first + np.arange(len(self)), **self.scores}
         columns |= {f"evidence: {key}": line for key, line in self.trace.items()}
         return tables.frame(tables.arrow(columns, {"holds": "replay"}), backend)
 
@@ -141,7 +157,7 @@ class Replay:
             "threshold": self.threshold,
             "alarms": [
                 alarm.plain()
-                | ({} if self.times is None else {"time": str(self.times[alarm.at])})
+                | ({} if self.times is None else {"time": self.time_of(alarm)})
                 | next((_explanation(one) for one in self.culprits if one.alarm == alarm), {})
                 for alarm in self.alarms
             ],
@@ -217,9 +233,11 @@ def replay(
     for name, facts in (("times", times), ("labels", labels)):
         if facts is not None and len(facts) != count:
             raise PointsError(f"{count} rows and {len(facts)} {name}: give one per row")
-    names = segments_of(points, monitor.segment) if segments is None else np.asarray(segments)
+    names = segments_of(points, monitor.segment) if segments is None else label_cells(segments)
+    # A table's column has an index of its own, by which it would be read.
+    times = None if times is None else np.asarray(times)
     late = None if labels is None else LateLabels(labels, delay, monitor.seen)
-    queries_before = monitor.queries
+    queries_before, skipped_before, first = monitor.queries, monitor.skipped.copy(), monitor.seen
     observations: list[Observation] = []
     alarms: list[Alarm] = []
     culprits: list[Culprits] = []
@@ -260,13 +278,15 @@ def replay(
         blocks={
             name: block for (name, segment), block in monitor.blocks.items() if segment is None
         },
-        skipped=dict(monitor.skipped),
+        skipped=dict(monitor.skipped - skipped_before),
         queries=spent,
         settings=monitor.settings,
         times=times,
         performance=None if monitor.judge is None else _curve(monitor),
         labels_used=0 if late is None else late.used,
         labels_unused=0 if late is None else late.unused,
+        first=first,
+        restarted=restart,
     )
 
 

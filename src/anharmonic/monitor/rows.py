@@ -23,8 +23,8 @@ from anharmonic.regions import Region
 from anharmonic.regions.forms import dense_numbers, is_objects, is_texts
 
 __all__ = [
-    *("Segmenting", "as_rows", "count_of", "rows_of", "segment_names", "segments_of"),
-    *("spread_over", "taken", "unusable"),
+    *("Segmenting", "as_rows", "count_of", "label_cells", "rows_of", "segment_names"),
+    *("segments_of", "spread_over", "taken", "unusable"),
 ]
 
 Segmenting = str | int | Callable[[Array], Array] | None
@@ -103,6 +103,15 @@ def unusable(points: Array, columns: tuple[str, ...]) -> NDArray[np.bool_]:
     return np.asarray(~np.isfinite(flat).all(axis=1))
 
 
+def label_cells(labels: Array) -> NDArray[Any]:
+    """Labels one by one, as they are: numpy would make the text "nan" of a gap in a list of texts.
+
+    >>> label_cells(["north", float("nan")]).tolist()
+    ['north', nan]
+    """
+    return np.asarray(labels, dtype=object if isinstance(labels, list | tuple) else None)
+
+
 def segment_names(labels: NDArray[Any]) -> NDArray[np.str_]:
     """Labels as text, "" for a missing one, which is of no segment.
 
@@ -120,7 +129,7 @@ def segments_of(points: Array, rule: Segmenting) -> NDArray[np.str_] | None:
     if rule is None:
         return None
     if callable(rule):
-        labels = np.asarray(rule(points))
+        labels = label_cells(rule(points))
     else:
         table = as_table(points)
         if table is not None:

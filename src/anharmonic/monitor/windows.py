@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from anharmonic._core import tables
+from anharmonic._core.frames import is_missing
 from anharmonic._core.protocols import Array, Floats, Integers
 from anharmonic._core.statistics import Moments
 from anharmonic.errors import SettingsError
@@ -147,10 +148,21 @@ def windows_of(
     if count is not None:
         window_of = (rows - rows[:1]) // count if len(rows) else rows
     else:
-        assert times is not None
-        window_of = ((times - times[:1]) // every).astype(np.int64)
-    windows, begins = np.unique(window_of, return_index=True)
-    parts = np.split(np.arange(len(rows)), begins[1:])
+        # A row of which nobody knows when it came is in no window.
+        stamps: NDArray[Any] = np.asarray(times)
+        known = np.array([not is_missing(stamp) for stamp in stamps], dtype=bool)
+        if not known.any():
+            raise SettingsError("no row has a time: give windows of count=<rows>")
+        rows, scores, times = rows[known], scores[known], stamps[known]
+        ages: Any = times - times[:1]
+        length: Any = every
+        # Of objects, such as times in a zone, one by one: pandas divides no array of them.
+        divided = np.floor_divide(ages, length) if ages.dtype == object else ages // length
+        window_of = divided.astype(np.int64)
+    # Times need not rise: rows of a window are brought together, in their order.
+    order = np.argsort(window_of, kind="stable")
+    windows, begins = np.unique(window_of[order], return_index=True)
+    parts = np.split(order, begins[1:])
     values = [scores[part][np.isfinite(scores[part])] for part in parts]
     moments = [Moments.of(scored) for scored in values]
     counts = np.array([len(scored) for scored in values], dtype=np.int64)

@@ -16,7 +16,7 @@ from anharmonic.performance.groups import Difference, Groups
 from anharmonic.performance.labelled import FEWEST_LABELS, powered_metric
 from anharmonic.performance.metrics import metric_value, row_influences
 from anharmonic.performance.result import Interval
-from anharmonic.performance.sampled import sampled_rows
+from anharmonic.performance.sampled import chances_of, check_chosen, sampled_rows
 
 __all__ = ["FEWEST", "compare_groups"]
 
@@ -65,6 +65,14 @@ def compare_groups(
         raise PointsError(f"{len(names)} groups for {len(outputs)} rows: give one per row")
     if labels is None and chosen is not None:
         raise PointsError("rows are chosen and have no labels: give labels= too")
+    if labels is not None and len(labels) != len(outputs):
+        raise PointsError(
+            f"{len(labels)} labels for {len(outputs)} rows: give one per row, anything where none "
+            "is known, and say with chosen= which are"
+        )
+    have = np.ones(len(names), dtype=bool) if chosen is None else np.asarray(chosen, dtype=bool)
+    check_chosen(have, len(names))
+    chances = None if probabilities is None else chances_of(probabilities, len(names))
     level = estimator.level if level is None else level
     found: dict[str, dict[str, Found]] = {}
     refused, sizes = {}, {}
@@ -77,12 +85,9 @@ def compare_groups(
         elif labels is None:
             entries, why = _unlabelled(estimator, *part)
         else:
-            have = np.ones(len(names), dtype=bool) if chosen is None else np.asarray(chosen)
-            chances = probabilities
-            if chances is not None:
-                chances = np.broadcast_to(np.asarray(chances, float), names.shape)[inside]
+            own = None if chances is None else chances[inside]
             given = np.asarray(labels)[inside]
-            entries, why = _labelled(estimator, *part, given, have[inside].astype(bool), chances)
+            entries, why = _labelled(estimator, *part, given, have[inside], own)
         if entries is None:
             refused[group] = why
             continue

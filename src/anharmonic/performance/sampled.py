@@ -13,7 +13,7 @@ from anharmonic.performance.estimator import Estimator
 from anharmonic.performance.fitting import number_labels, plain_labels
 from anharmonic.performance.metrics import observed_credits
 
-__all__ = ["Sampled", "sampled_rows"]
+__all__ = ["Sampled", "chances_of", "check_chosen", "sampled_rows"]
 
 
 class Sampled(NamedTuple):
@@ -61,6 +61,7 @@ def sampled_rows(
 
     Where no chances are given all rows had the same one, which is the share of chosen rows.
     """
+    check_chosen(chosen, len(outputs))
     given = plain_labels(labels)
     if len(given) == len(chosen):
         given = [label for label, mine in zip(given, chosen.tolist(), strict=True) if mine]
@@ -68,7 +69,7 @@ def sampled_rows(
         raise PointsError(f"{len(given)} labels for {chosen.sum()} rows: give one per chosen row")
     if probabilities is None:
         probabilities = max(float(chosen.mean()), 1e-300) if len(chosen) else 1.0
-    chances = np.broadcast_to(np.asarray(probabilities, dtype=np.float64), chosen.shape)
+    chances = chances_of(probabilities, len(outputs))
     known = chances[chosen]
     if not ((known > 0) & (known <= 1)).all():
         raise PointsError("a chosen row has no chance between 0 and 1: give those it was chosen by")
@@ -82,3 +83,22 @@ def sampled_rows(
     observed = np.zeros_like(expected)
     observed[chosen] = observed_credits(outputs[chosen], numbered, estimator.kind)
     return Sampled(outputs, expected, observed, chosen, chances)
+
+
+def check_chosen(chosen: NDArray[np.bool_], count: int) -> None:
+    """Refuse what does not say of each row whether it has a label, such as rows' numbers."""
+    if chosen.shape != (count,):
+        raise PointsError(
+            f"chosen has the shape {chosen.shape} for {count} rows: give True or False for each"
+        )
+
+
+def chances_of(probabilities: Floats | float, count: int) -> Floats:
+    """The chance of each row to be chosen, (rows,), from one for all or one for each."""
+    given = np.asarray(probabilities, dtype=np.float64)
+    if given.shape not in ((), (count,)):
+        raise PointsError(
+            f"chances have the shape {given.shape} for {count} rows: give one for each row, also "
+            "of those that were not chosen, or one number"
+        )
+    return np.broadcast_to(given, (count,))

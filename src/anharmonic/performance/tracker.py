@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from anharmonic._core.frames import is_missing
 from anharmonic._core.protocols import Array, Floats
 from anharmonic._core.statistics import share_interval
 from anharmonic.errors import PointsError, SettingsError
@@ -19,7 +21,7 @@ from anharmonic.performance.result import Curve, Interval, Performance
 from anharmonic.performance.sequences import Fall, FallDetector, MeanSequence
 from anharmonic.performance.tracks import Pending, Track, Waiting
 
-__all__ = ["LabelReport", "PerformanceTracker"]
+__all__ = ["LabelReport", "PerformanceTracker", "name_of"]
 
 ERRORS_CAPPED = 0.99
 """Errors of numbers above this quantile of the reference's count as it: alarms need a bound."""
@@ -120,9 +122,9 @@ class PerformanceTracker:
         outputs, features
             As `Estimator.estimate` takes them.
         ids
-            By which labels will come; rows without one wait for none.
+            By which labels will come; rows without one (None, NaN or "") wait for none.
         times, segments
-            When rows came, and what part of the traffic they are of; None and "" are no part.
+            When rows came, and what part of the traffic they are of; None, NaN and "" are no part.
         rows
             Their numbers in the stream; counted from the first if not given.
         """
@@ -130,13 +132,18 @@ class PerformanceTracker:
         for given in (ids, times, segments, rows):
             if given is not None and len(given) != len(outputs):
                 raise PointsError(f"{len(given)} facts about {len(outputs)} rows: give one per row")
+        # One by one: a table's column would be read by an index of its own.
+        keys, moments, parts, numbers = (
+            itertools.repeat(None) if given is None else given
+            for given in (ids, times, segments, rows)
+        )
         closed = 0
-        for place in range(len(outputs)):
-            key = "" if ids is None else str(ids[place])
-            segment = self._kept(None if segments is None else segments[place])
+        facts: Any = zip(range(len(outputs)), keys, moments, parts, numbers, strict=False)
+        for place, id, moment, part_of, number in facts:
+            key, time = name_of(id), name_of(moment)
+            segment = self._kept(name_of(part_of))
             cells = None if features is None else features[place]
-            time = "" if times is None else str(times[place])
-            row = Waiting(self.seen if rows is None else int(rows[place]), outputs[place], segment)
+            row = Waiting(self.seen if number is None else int(number), outputs[place], segment)
             full = [
                 part
                 for part in row.parts
@@ -151,11 +158,10 @@ class PerformanceTracker:
                 closed += part is None
         return closed
 
-    def _kept(self, segment: str | None) -> str | None:
+    def _kept(self, name: str) -> str | None:
         """A row's segment, None where it has none or counts in the whole alone."""
-        if segment is None or segment == "":
+        if not name:
             return None
-        name = str(segment)
         if name not in self.tracks:
             if len(self.tracks) > self.segments:
                 self._say_not_kept(name)
@@ -295,6 +301,15 @@ class PerformanceTracker:
     def restore(self, state: bytes) -> None:
         """Go on from what `state` gave, to the bit."""
         unpack_tracker(self, state)
+
+
+def name_of(fact: object) -> str:
+    """An id, a time or a segment as text; "" for one that is missing.
+
+    >>> [name_of(fact) for fact in ("order 7", 7, None, float("nan"))]
+    ['order 7', '7', '', '']
+    """
+    return "" if is_missing(fact) else str(fact)
 
 
 def _chances(probabilities: Floats | float | None, count: int) -> list[float]:

@@ -186,7 +186,8 @@ def shown_performance(
             half = quantile * math.sqrt(doubt)
             if name == "rmse":
                 value = math.sqrt(max(value, 0.0))
-                half = half / max(2 * value, 1e-300)
+                # d√v = dv/2√v; at 0 there is no slope, and √v is at most the root of what v is.
+                half = half / (2 * value) if value > 0 else math.sqrt(half)
             found[number][name] = within(name, float(value), half)
     return [
         Performance(

@@ -89,7 +89,7 @@ def evidence_curve(replay: Replay) -> Figure:
         rows, tops = _tops(line)
         figure.add_trace(
             go.Scatter(
-                x=rows,
+                x=replay.first + rows,
                 y=tops,
                 name=text(f"{key.watched} {key.direction}"),
                 mode="lines",

@@ -23,6 +23,10 @@ CAUTION = (
     "No labels were used. An alarm says that what is watched has changed, not that the model is "
     "wrong."
 )
+LABELLED = (
+    "Labels were used for performance: an alarm about it says that the model does worse, any other "
+    "that what is watched has changed, not that the model is wrong."
+)
 
 
 class AlarmRow(NamedTuple):
@@ -74,12 +78,13 @@ def write_replay(
         "replay.html",
         pictures,
         title=title or f"{replay.settings.model} over {len(replay):,} points",
-        headline=Headline(_lead(replay), [CAUTION]),
+        headline=Headline(_lead(replay), [LABELLED if replay.labels_used else CAUTION]),
         facts=_facts(replay),
         alarms=[_row(replay, alarm) for alarm in replay.alarms[:MOST]],
         more=max(0, len(replay.alarms) - MOST),
         explained=[_explained(culprits) for culprits in replay.culprits],
         timed=replay.times is not None,
+        restarted=replay.restarted,
         command=command,
     )
     return write_text_whole(path, page)
@@ -113,7 +118,7 @@ def _facts(replay: Replay) -> list[tuple[str, str]]:
         ("points scored", f"{replay.scored:,} of {len(replay):,}"),
         ("not scored", skipped or "none"),
         ("reference", f"{replay.settings.reference:,} points"),
-        ("false alarms allowed", f"1 per {replay.rate:,.0f} scored points, everything together"),
+        ("false alarms allowed", replay.promise),
         ("scores averaged before each bet", averaged),
         ("radius, in scaled units", "none" if radius is None else f"{radius:.4g}"),
         ("queries", f"{replay.queries:,} ({replay.settings.queries_per_row} per point)"),
@@ -126,7 +131,7 @@ def _row(replay: Replay, alarm: Alarm) -> AlarmRow:
         "all traffic" if alarm.segment is None else alarm.segment,
         f"{alarm.at:,}",
         f"{alarm.since:,}",
-        "" if replay.times is None else str(replay.times[alarm.at]),
+        replay.time_of(alarm),
     )
 
 

@@ -63,6 +63,19 @@ class Calendar(NamedTuple):
         stamps[absent] = np.array("NaT", dtype=self.stamp)
         return stamps
 
+    def days(self, steps: float) -> float:
+        """How many days so many steps are."""
+        unit = np.array(self.unit, dtype=f"m8[{np.datetime_data(np.dtype(self.stamp))[0]}]")
+        return float(steps * (unit / np.timedelta64(1, "D")))
+
+    def shown(self, step: float) -> str:
+        """A time for people: a day where all steps are whole days, else to the second."""
+        if self.what == "durations":
+            return f"{self.days(step + self.origin / self.unit):.3g} days"
+        moment = self.times(np.array([step]))[0]
+        whole_days = self.days(1.0).is_integer()
+        return str(np.datetime_as_string(moment, unit="D" if whole_days else "s"))
+
 
 def dated_cells(times: NDArray[Any], series: nw.Series) -> Array:
     """Numpy's times as cells of a column's own type, in its zone."""

@@ -86,9 +86,15 @@ class Diagnostics:
             columns = None
         if getattr(monitor, "judge", curve) is None:
             curve = now = None
+        stored = pipeline.stored_monitor
+
+        def shift() -> int:
+            # A monitor counts its rows from 0, and anew after `fresh`; the store counts on from 1.
+            return stored.sequence + 1 - int(monitor.seen)
+
         self._columns = _cached(pipeline, "columns", columns, _columns)
-        self._curve = _cached(pipeline, "performance", curve, plain_windows)
-        self._now = _cached(pipeline, "performance", now, plain_window)
+        self._curve = _cached(pipeline, "performance", curve, lambda c: plain_windows(c, shift()))
+        self._now = _cached(pipeline, "performance", now, lambda w: plain_window(w, shift()))
 
     @property
     def has_columns(self) -> bool:

@@ -27,13 +27,16 @@ class PerformanceWindow(TypedDict):
     reason: str
 
 
-def plain_windows(curve: Iterable[Any]) -> list[PerformanceWindow]:
+def plain_windows(curve: Iterable[Any], shift: int = 0) -> list[PerformanceWindow]:
     """The latest windows of a curve as plain values."""
-    return [window for row in list(curve)[-MOST_WINDOWS:] if (window := plain_window(row))]
+    return [window for row in list(curve)[-MOST_WINDOWS:] if (window := plain_window(row, shift))]
 
 
-def plain_window(window: Any) -> PerformanceWindow | None:
-    """One window as plain values; None where there is nothing to say yet."""
+def plain_window(window: Any, shift: int = 0) -> PerformanceWindow | None:
+    """One window as plain values; None where there is nothing to say yet.
+
+    `shift` leads from the monitor's row numbers to those of the events.
+    """
     if window is None or not hasattr(window, "metrics"):
         return None
     start = getattr(window, "start", None)
@@ -42,8 +45,8 @@ def plain_window(window: Any) -> PerformanceWindow | None:
         for name, (value, low, high) in list(window.metrics.items())[:MOST_METRICS]
     }
     return {
-        "first": int(getattr(window, "first", 0)),
-        "last": int(getattr(window, "last", 0)),
+        "first": int(getattr(window, "first", 0)) + shift,
+        "last": int(getattr(window, "last", 0)) + shift,
         "start": None if start is None else float(start),
         "metrics": metrics,
         "labelled": int(getattr(window, "labelled", 0)),

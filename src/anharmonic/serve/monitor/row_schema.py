@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime, time
 from typing import Any, Literal
 
 import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from anharmonic._core.frames import column_like
+from anharmonic._core.frames import column_like, dense, is_missing
 from anharmonic._core.protocols import Array
 from anharmonic.monitor.rows import Segmenting
 from anharmonic.regions import unmoved
@@ -51,6 +52,8 @@ class RowSchema:
     table: nw.DataFrame[Any] | None = None
     """One row of the reference, where it is a table: for the columns' types."""
     segment: str | None = None
+    levels: Mapping[str, Mapping[object, object]] = field(default_factory=dict)
+    """Of columns whose levels are not all text: each by its value, and by its name."""
 
     @classmethod
     def of(cls, reference: object, segment: Segmenting = None) -> RowSchema:
@@ -64,7 +67,12 @@ class RowSchema:
         names = tuple(table.columns)
         kinds = tuple(_kind_of(table[name]) for name in names)
         column = segment if isinstance(segment, str) else None
-        return cls(names, kinds, (len(names),), table.head(1), column)
+        levels = {
+            name: known
+            for name, kind in zip(names, kinds, strict=True)
+            if kind == "text" and (known := _levels_of(table[name]))
+        }
+        return cls(names, kinds, (len(names),), table.head(1), column, levels)
 
     @property
     def numeric(self) -> tuple[bool, ...]:
@@ -105,17 +113,29 @@ class RowSchema:
             return _number(value, name)
         if kind == "truth":
             return _truth(value, name)
+        if name in self.levels and _is_number(value):
+            return self._number_of_level(value, name)
         cell = _text(value, name, name == self.segment)
         if kind == "typed" and cell is not None:
             self._check_typed(cell, name)
         return cell
+
+    def _number_of_level(self, value: object, name: str) -> Cell:
+        """A number in a column of categories, some of which are numbers."""
+        known: Any = self.levels[name]
+        if not any(_is_number(level) for level in known):
+            return _text(value, name, False)
+        number = _number(value, name)
+        # As the reference has it: 3, where a tensor holds 3.0.
+        return known.get(number, number)  # type: ignore[no-any-return]
 
     def _check_typed(self, cell: Cell, name: str) -> None:
         """Refuse text that does not become a cell of the column's type."""
         assert self.table is not None
         dtype = self.table[name].dtype
         try:
-            if nw.new_series(name, [cell], dtype, backend=self.table.implementation).dtype == dtype:
+            built = self._column(name, "typed", [cell])
+            if built.dtype == dtype and not is_missing(built.to_list()[0]):
                 return
         except Exception as problem:  # each library has its own errors
             LOG.debug("column %s: %s", name, problem)
@@ -154,8 +174,24 @@ class RowSchema:
         if kind == "truth" and None in values:
             # numpy's truth values have no missing one.
             return column_like(self.table[name], values).alias(name)
+        if kind in ("text", "typed"):
+            return self._column_of_text(name, values)
         dtype = nw.Float64() if kind == "number" else self.table[name].dtype
         return nw.new_series(name, values, dtype, backend=self.table.implementation)
+
+    def _column_of_text(self, name: str, values: Sequence[object]) -> nw.Series:
+        """Cells that were sent as text as a column of the reference's own type."""
+        assert self.table is not None
+        usual = self.table[name]
+        if levels := self.levels.get(name):
+            # True is 1 to a dictionary.
+            values = [cell if isinstance(cell, bool) else levels.get(cell, cell) for cell in values]
+        if levels or usual.dtype in (nw.Categorical, nw.Enum):
+            # With the reference's categories in their order: a model may go by their places.
+            return column_like(usual, values).alias(name)
+        if usual.dtype.is_temporal() and usual.implementation.is_pyarrow():
+            return column_like(usual, [_moment(cell, usual.dtype) for cell in values]).alias(name)
+        return nw.new_series(name, values, usual.dtype, backend=usual.implementation)
 
     def named(self, values: Sequence[Cell]) -> dict[str, Cell]:
         """A row with its columns' names."""
@@ -218,6 +254,40 @@ def _kind_of(series: nw.Series) -> CellKind:
         cells = [cell for cell in series.to_list() if cell is not None and cell == cell]
         return "truth" if cells and all(isinstance(cell, bool) for cell in cells) else "text"
     return "typed" if dtype.is_temporal() or dtype == nw.Enum else "text"
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _levels_of(series: nw.Series) -> dict[object, object]:
+    """Levels by their values and by their names; none where all of them are text."""
+    if series.dtype == nw.Categorical:
+        cells = series.cat.get_categories().to_list()
+    elif series.dtype == nw.Object:
+        cells = dense(series).to_list()
+    else:
+        return {}
+    cells = [cell.item() if isinstance(cell, np.generic) else cell for cell in cells]
+    present = [cell for cell in cells if not is_missing(cell) and isinstance(cell, Hashable)]
+    if all(isinstance(cell, str | bool) for cell in present):
+        return {}
+    by_name: dict[object, object] = {str(cell): cell for cell in present}
+    return by_name | {cell: cell for cell in present if not isinstance(cell, bool)}
+
+
+def _moment(cell: object, dtype: Any) -> object:
+    """Text as a time of Python's own: pyarrow reads none."""
+    if not isinstance(cell, str):
+        return cell
+    if dtype == nw.Date:
+        return date.fromisoformat(cell)
+    if dtype == nw.Time:
+        return time.fromisoformat(cell)
+    moment = datetime.fromisoformat(cell)
+    if moment.tzinfo is not None and dtype.time_zone is None:
+        raise ValueError("the reference's times have no zone")
+    return moment
 
 
 def _truth(value: object, name: str) -> bool | None:
