@@ -35,6 +35,21 @@ def test_a_level_that_the_reference_lacks_has_an_exact_chance():
     assert found.rows == tuple(range(6))
 
 
+@pytest.mark.parametrize("repeated", [2, 4])
+def test_codes_of_few_rows_each_that_the_reference_lacks_are_found_together(repeated):
+    random = np.random.default_rng(0)
+    codes = random.permutation([f"0{code}" for code in np.repeat(range(1000, 1300), repeated)])
+    frame = pd.DataFrame({"code": codes, "size": random.normal(size=len(codes))})
+    cut = 200 * repeated
+    known, new = frame[:cut], frame[cut:].reset_index(drop=True)
+    assert not held([check_unseen(context_of(lambda rows: rows["size"], known, new))], 0.001)
+    # A number was made of a code on the way, and its leading zero is lost.
+    new["code"] = new["code"].str.lstrip("0")
+    (found,) = held([check_unseen(context_of(lambda rows: rows["size"], known, new))], 0.001)
+    assert found.columns == ("code",)
+    assert found.measured.value == 1
+
+
 def test_numbers_beyond_both_ends_and_new_gaps_are_told_apart():
     known, new = towns(1)
     new["age"] = new["age"].astype(float)
@@ -87,6 +102,18 @@ def test_answers_drift_with_what_the_model_reads():
     new[:, 0] += 0.8
     names = {finding.name for finding in held([check_drift(context_of(smooth, known, new))], 0.05)}
     assert names == {"Drifted column", "Drifted answers"}
+
+
+def test_a_few_new_rows_that_all_get_the_same_answer_are_no_drift():
+    wrong = 0
+    for seed in range(40):
+        rows = numbers(1030, 1, seed=seed)
+        # One row in fifteen is of the second class: of thirty, often none is.
+        context = context_of(
+            lambda x: np.stack([x[:, 0] <= 1.5, x[:, 0] > 1.5], 1) * 1.0, rows[:1000], rows[1000:]
+        )
+        wrong += any(found.columns == () for found in held([check_drift(context)], 0.005))
+    assert wrong == 0
 
 
 def test_levels_and_gaps_drift_too():
