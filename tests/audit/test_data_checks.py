@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -95,6 +97,42 @@ def test_a_shifted_column_drifts_and_the_others_do_not():
     assert [finding.columns for finding in kept] == [("2",)]
     assert kept[0].measured.low > 0.1
     assert result.tests == 5
+
+
+@pytest.mark.parametrize("kind", [float, Decimal])
+def test_numbers_in_a_column_of_objects_are_numbers(kind):
+    known, new = ([kind(cell) for cell in numbers(300, 1, seed=seed)[:, 0]] for seed in (0, 1))
+    known[0] = None
+    moved = [cell + kind(2) for cell in new]
+    for cells, found in ((new, []), (moved, ["column 'debt'"])):
+        frames = [pd.DataFrame({"debt": each}, dtype=object) for each in (known, cells)]
+        result = check_drift(context_of(lambda rows: np.arange(len(rows)) % 7.0, *frames))
+        assert [entry.subject for entry in held([result], 0.05)] == found
+    # All cells of new rows are missing: a column without a type to tell numbers by.
+    frames = [pd.DataFrame({"debt": cells, "age": range(300)}) for cells in (new, [None] * 300)]
+    (lost,) = check_unseen(context_of(lambda rows: rows["age"], *frames)).candidates
+    assert "are missing" in lost.what
+
+
+DAYS = pd.Timestamp("2024-01-01") + pd.to_timedelta(np.arange(300) % 50, "D")
+ANSWERS = np.where(np.arange(300) % 3, "yes", "no")
+
+
+@pytest.mark.parametrize(
+    ("known", "new", "said"),
+    [
+        (ANSWERS, ANSWERS == "yes", "never shows"),
+        (ANSWERS == "yes", ANSWERS, "never shows"),
+        (DAYS, np.full(300, np.nan), "are missing"),
+        (DAYS, np.arange(300) % 7, "never shows"),
+    ],
+    ids=["truth values", "texts", "gaps", "numbers"],
+)
+def test_a_column_of_another_type_is_found_and_stops_nothing(known, new, said):
+    frames = [pd.DataFrame({"x": cells, "z": range(300)}) for cells in (known, new)]
+    (found,) = held([check_unseen(context_of(lambda rows: rows["z"], *frames))], 0.05)
+    assert said in found.what
+    assert found.measured.value == 1
 
 
 def test_answers_drift_with_what_the_model_reads():
