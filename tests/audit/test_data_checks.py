@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -33,6 +35,21 @@ def test_a_level_that_the_reference_lacks_has_an_exact_chance():
     assert found.measured.value == 0.03
     assert "'Rom'" in found.what
     assert found.rows == tuple(range(6))
+
+
+@pytest.mark.parametrize("repeated", [2, 4])
+def test_codes_of_few_rows_each_that_the_reference_lacks_are_found_together(repeated):
+    random = np.random.default_rng(0)
+    codes = random.permutation([f"0{code}" for code in np.repeat(range(1000, 1300), repeated)])
+    frame = pd.DataFrame({"code": codes, "size": random.normal(size=len(codes))})
+    cut = 200 * repeated
+    known, new = frame[:cut], frame[cut:].reset_index(drop=True)
+    assert not held([check_unseen(context_of(lambda rows: rows["size"], known, new))], 0.001)
+    # A number was made of a code on the way, and its leading zero is lost.
+    new["code"] = new["code"].str.lstrip("0")
+    (found,) = held([check_unseen(context_of(lambda rows: rows["size"], known, new))], 0.001)
+    assert found.columns == ("code",)
+    assert found.measured.value == 1
 
 
 def test_numbers_beyond_both_ends_and_new_gaps_are_told_apart():
@@ -82,11 +99,59 @@ def test_a_shifted_column_drifts_and_the_others_do_not():
     assert result.tests == 5
 
 
+@pytest.mark.parametrize("kind", [float, Decimal])
+def test_numbers_in_a_column_of_objects_are_numbers(kind):
+    known, new = ([kind(cell) for cell in numbers(300, 1, seed=seed)[:, 0]] for seed in (0, 1))
+    known[0] = None
+    moved = [cell + kind(2) for cell in new]
+    for cells, found in ((new, []), (moved, ["column 'debt'"])):
+        frames = [pd.DataFrame({"debt": each}, dtype=object) for each in (known, cells)]
+        result = check_drift(context_of(lambda rows: np.arange(len(rows)) % 7.0, *frames))
+        assert [entry.subject for entry in held([result], 0.05)] == found
+    # All cells of new rows are missing: a column without a type to tell numbers by.
+    frames = [pd.DataFrame({"debt": cells, "age": range(300)}) for cells in (new, [None] * 300)]
+    (lost,) = check_unseen(context_of(lambda rows: rows["age"], *frames)).candidates
+    assert "are missing" in lost.what
+
+
+DAYS = pd.Timestamp("2024-01-01") + pd.to_timedelta(np.arange(300) % 50, "D")
+ANSWERS = np.where(np.arange(300) % 3, "yes", "no")
+
+
+@pytest.mark.parametrize(
+    ("known", "new", "said"),
+    [
+        (ANSWERS, ANSWERS == "yes", "never shows"),
+        (ANSWERS == "yes", ANSWERS, "never shows"),
+        (DAYS, np.full(300, np.nan), "are missing"),
+        (DAYS, np.arange(300) % 7, "never shows"),
+    ],
+    ids=["truth values", "texts", "gaps", "numbers"],
+)
+def test_a_column_of_another_type_is_found_and_stops_nothing(known, new, said):
+    frames = [pd.DataFrame({"x": cells, "z": range(300)}) for cells in (known, new)]
+    (found,) = held([check_unseen(context_of(lambda rows: rows["z"], *frames))], 0.05)
+    assert said in found.what
+    assert found.measured.value == 1
+
+
 def test_answers_drift_with_what_the_model_reads():
     known, new = numbers(500, 2), numbers(300, 2, seed=1)
     new[:, 0] += 0.8
     names = {finding.name for finding in held([check_drift(context_of(smooth, known, new))], 0.05)}
     assert names == {"Drifted column", "Drifted answers"}
+
+
+def test_a_few_new_rows_that_all_get_the_same_answer_are_no_drift():
+    wrong = 0
+    for seed in range(40):
+        rows = numbers(1030, 1, seed=seed)
+        # One row in fifteen is of the second class: of thirty, often none is.
+        context = context_of(
+            lambda x: np.stack([x[:, 0] <= 1.5, x[:, 0] > 1.5], 1) * 1.0, rows[:1000], rows[1000:]
+        )
+        wrong += any(found.columns == () for found in held([check_drift(context)], 0.005))
+    assert wrong == 0
 
 
 def test_levels_and_gaps_drift_too():

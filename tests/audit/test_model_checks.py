@@ -184,6 +184,25 @@ def test_labels_that_are_skewed_by_nature_belong_to_no_other_rows():
     assert chance > 0.01
 
 
+@pytest.mark.parametrize("grades", [2, 5])
+def test_numbers_of_a_few_grades_are_not_called_wrong(grades):
+    score = ROWS @ [1.0, 0.8, 0.0] + 0.3 * numbers(600, 1, seed=2)[:, 0]
+    labels = np.clip(np.round(score + grades / 2), 0, grades - 1)
+    result = check_labels(context_of(Ridge().fit(ROWS, labels), ROWS, labels=labels))
+    assert not result.candidates
+    assert f"{grades} different values" in result.summary
+
+
+def test_errors_that_are_too_small_for_labels_of_other_rows_are_not_called_so():
+    random = np.random.default_rng(0)
+    # Where a number stands in other rows too its label is known exactly, and else by a hair.
+    rows = np.stack([random.choice(random.lognormal(size=300), 900), random.normal(size=900)], 1)
+    labels = np.exp(rows[:, 0] / 2)
+    result = check_labels(context_of(Ridge().fit(rows, labels), rows, labels=labels))
+    assert not result.candidates
+    assert "larger errors than there are" in result.summary
+
+
 def test_changed_labels_are_estimated_where_classes_overlap():
     random = np.random.default_rng(0)
     odds = random.normal(0, 3, 3000)

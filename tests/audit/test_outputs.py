@@ -105,6 +105,18 @@ def test_a_name_cannot_break_the_page(drifted):
     assert "default-src 'none'" in page.replace("&#39;", "'")
 
 
+def test_only_facts_are_called_facts():
+    def ask(points):
+        return np.where(np.abs(points[:, 0]) > 2, np.nan, points[:, 0] / 2)
+
+    rows = numbers(2000)
+    audit = ah.audit(ask, rows[1000:] * [1, 1, 0] + 9 * np.eye(3)[2], reference=rows[:1000])
+    # So far apart that the chance is 0 in double precision, and a test all the same.
+    assert {finding.chance for finding in audit.findings if finding.check == "drift"} >= {0.0}
+    facts = sum(finding.check == "failures" for finding in audit.findings)
+    assert audit_page(audit).count("a fact about the rows") == facts > 0
+
+
 def test_sarif_has_what_the_standard_asks_for(drifted):
     log = sarif_of(drifted, data="drifted.csv", reference="train.csv")
     (only,) = log["runs"]

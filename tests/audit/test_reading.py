@@ -28,6 +28,15 @@ def test_labels_are_classes_whatever_numbers_they_are_written_as(kind):
     assert (unnamed.reference.labels == TRUTH).all()
 
 
+@pytest.mark.parametrize("fitted", [int, bool])
+def test_truth_values_are_the_classes_0_and_1(fitted):
+    model = LogisticRegression().fit(ROWS, TRUTH.astype(fitted))
+    context = context_of(model, ROWS, labels=TRUTH.astype(bool if fitted is int else int))
+    assert (context.reference.labels == TRUTH).all()
+    with pytest.raises(InputError, match="no classes of the model"):
+        context_of(model, ROWS, labels=TRUTH + 1)
+
+
 def test_labels_of_twelve_classes_are_in_the_order_of_numbers_and_not_of_texts():
     labels = np.arange(400) % 12
 

@@ -77,3 +77,10 @@ def test_labels_are_numbers_of_columns_where_classes_have_no_names():
         scoring_for(None, asked, Data(POINTS, right), Data(POINTS, right + 1))
     with pytest.raises(InputError, match="-1"):
         scoring_for(None, asked, Data(POINTS, np.where(right == 0, -1, right)))
+
+
+def test_truth_values_are_the_classes_0_and_1():
+    asked = ask(LogisticRegression().fit(POINTS, LABELS), POINTS)
+    data = Data(POINTS, LABELS.astype(bool))
+    scores = scoring_for(None, asked, data).row_scores(asked, data.labels)
+    assert scores.mean() > 0.9

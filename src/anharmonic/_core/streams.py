@@ -80,6 +80,7 @@ class Stream(IntEnum):
     AUDIT_LEANING = 113
     AUDIT_HALVES = 114
     AUDIT_FOLDS = 115
+    AUDIT_LEVELS = 116
 
 
 @unique

@@ -24,6 +24,8 @@ FAR = 2.0
 """So many times as far apart as two labels are, beyond either, lines fitted to them hardly go."""
 MOST = 100
 """Different labels of classes, at most."""
+TRUTHS = (("0", "1"), ("False", "True"))
+"""Two classes that are the same: XGBoost and ONNX number truth values."""
 
 
 class Reading(NamedTuple):
@@ -156,12 +158,15 @@ def coded(labels: NDArray[Any] | None, reading: Reading, name: str) -> NDArray[A
     if _missing(labels).any():
         raise InputError(f"{name} are missing in some rows: leave those rows out")
     number = {text: code for code, text in enumerate(reading.classes)}
+    for names, others in (TRUTHS, TRUTHS[::-1]):
+        if reading.classes == names:
+            number |= {text: code for code, text in enumerate(others)}
     texts = [_text(label) for label in labels.tolist()]
     unknown = sorted(set(texts) - number.keys())
     if unknown:
         raise InputError(
-            f"{name} {listed(unknown)} are no classes of the model ({listed(list(number))}): give "
-            "labels as the model was fitted to them"
+            f"{name} {listed(unknown)} are no classes of the model ({listed(reading.classes)}): "
+            "give labels as the model was fitted to them"
         )
     return np.array([number[text] for text in texts], dtype=np.int64)
 

@@ -157,10 +157,17 @@ def class_positions(labels: Array, classes: tuple[object, ...] | None, columns: 
 
     >>> class_positions(np.array(["b", "c"]), ("a", "b"), 2).tolist()
     [1, -1]
+    >>> class_positions(np.array([True, False]), (0, 1), 2).tolist()
+    [1, 0]
     """
     names = list(range(max(columns, 2))) if classes is None else list(classes)
-    column = {_text(name): number for number, name in enumerate(names)}
-    return np.array([column.get(_text(label), -1) for label in labels.tolist()], dtype=np.int64)
+    by_text = {_text(name): number for number, name in enumerate(names)}
+    # True is 1: XGBoost and ONNX number truth values.
+    by_value = {name: number for number, name in enumerate(names)}
+    return np.array(
+        [by_value.get(label, by_text.get(_text(label), -1)) for label in labels.tolist()],
+        dtype=np.int64,
+    )
 
 
 def _text(label: object) -> str:

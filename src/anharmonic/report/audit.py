@@ -19,6 +19,9 @@ from anharmonic.report.rendering import filled
 __all__ = ["audit_page", "write_audit"]
 
 
+FACT = "It is a fact about the rows that were asked, not an estimate."
+
+
 class FindingCard(NamedTuple):
     """A finding as the page shows it."""
 
@@ -76,7 +79,8 @@ def audit_page(audit: Audit, *, title: str | None = None, command: str | None = 
     audit, title, command
         As in `write_audit`.
     """
-    shown = [_card(finding) for finding in audit.findings]
+    facts = {result.check for result in audit.checks if result.factual}
+    shown = [_card(finding, finding.check in facts) for finding in audit.findings]
     rows = [_row(result, audit) for result in audit.checks]
     words = used_in([*_texts(shown), *(row.told for row in rows)])
     return filled(
@@ -110,7 +114,7 @@ def _about(audit: Audit) -> str:
     return f"The model was {asked}: {audit.queries:,} queries in all, {audit.seconds:.0f} seconds."
 
 
-def _card(finding: Finding) -> FindingCard:
+def _card(finding: Finding, is_fact: bool) -> FindingCard:
     return FindingCard(
         finding.severity,
         finding.name,
@@ -119,14 +123,12 @@ def _card(finding: Finding) -> FindingCard:
         finding.next_step,
         "" if finding.picture is None else draw(finding.picture),
         finding.listed,
-        _chance(finding.chance),
+        FACT if is_fact else _chance(finding.chance),
         f"It took {finding.queries:,} queries." if finding.queries else "It took no further query.",
     )
 
 
 def _chance(chance: float) -> str:
-    if chance == 0:
-        return "It is a fact about the rows that were asked, not an estimate."
     if chance < 1e-6:
         return "Chance explains it less than once in a million."
     return f"Chance explains it with a probability of at most {chance_of(chance)}."

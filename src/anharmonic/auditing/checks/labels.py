@@ -40,6 +40,9 @@ FLIPPED = 0.06
 """How far below 1 it must level off: labels have some noise by nature."""
 EXPLAINED = 0.4
 """A judge of numbers that explains less of the labels' variance cannot tell either."""
+GRADES = 20
+"""Numbers of so many different values or fewer are grades or counts: their errors come in steps,
+and no error of one step can be told from a label of another row."""
 SWAPPED = 0.02
 """Labels of numbers that belong to other rows, at most, where none is wrong."""
 HEAVIEST = 1.5
@@ -152,11 +155,20 @@ def _numbers(context: Context, labels: NDArray[Any], judge: Judge) -> CheckResul
             "labels' variance: too little to tell wrong labels from hard rows."
         )
         return CheckResult(NAME, TITLE, summary, tests=0)
+    grades = len(np.unique(labels))
+    if grades <= GRADES:
+        summary = (
+            f"Labels have {grades} different values: too few to tell wrong labels from hard rows."
+        )
+        return CheckResult(NAME, TITLE, summary, tests=0)
     measured, chance = swapped_share(labels, said, SWAPPED)
     summary = (
         f"About {measured} of the labels look as if they belonged to other rows, by how far they "
         f"are from {judge.yardstick.words}."
     )
+    if measured.low > _room(labels, said):
+        summary += " So many would make larger errors than there are: it is these errors' shape."
+        return CheckResult(NAME, TITLE, summary)
     distance = np.abs(labels - said)
     finding = _finding(
         context,
@@ -184,6 +196,15 @@ def _numbers(context: Context, labels: NDArray[Any], judge: Judge) -> CheckResul
     )
     candidates = (finding,) if measured.value > SWAPPED else ()
     return CheckResult(NAME, TITLE, summary, candidates)
+
+
+def _room(labels: Floats, said: Floats) -> float:
+    """The largest share of labels of other rows for which the judge's errors are large enough.
+
+    Where another row's label y′ stands, the squared error is E(y′−j)² = Var y + Var j + (Ey−Ej)².
+    """
+    drawn = float(labels.var() + said.var() + (labels.mean() - said.mean()) ** 2)
+    return float(((labels - said) ** 2).mean()) / drawn if drawn else 0.0
 
 
 def _harder_than_new(
@@ -290,7 +311,8 @@ def swapped_share(labels: Floats, said: Floats, limit: float) -> tuple[Measured,
 
     def loss(parameters: Floats, share: float) -> float:
         away = scaled - parameters[0]
-        sizes = np.exp(parameters[1:3])
+        # Within what can be squared: errors that are all but one of them 0 lead far away.
+        sizes = np.exp(np.clip(parameters[1:3], -50.0, 50.0))
         tails = HEAVIEST + np.exp(np.minimum(parameters[3:], 8.0))
         side = (away > 0).astype(int)
         # Two halves of Student's law that meet at their mode, where both are 1; half of the

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import hypergeom
 
 from anharmonic._core.protocols import Floats
+from anharmonic._core.randomness import generator
+from anharmonic._core.streams import Stream
 from anharmonic.auditing.context import Context
 from anharmonic.auditing.finding import CheckResult, Finding, Severity, percent
 from anharmonic.auditing.picture import Bar, Picture
@@ -21,6 +25,8 @@ __all__ = ["check_range", "check_unseen"]
 LEAST = 0.002
 """The share of new rows below which it does not matter."""
 SEVERE = 0.03
+SEVERAL = 16
+"""Levels of a column beyond which their number says something beside the most frequent one."""
 
 
 class Outside(NamedTuple):
@@ -39,7 +45,8 @@ def check_unseen(context: Context) -> CheckResult:
     If both sides are drawn alike, which rows fell on which side is chance: cells that the
     reference lacks, all on one side, have an exact chance (hypergeometric).
     """
-    return _check(context, "unseen", "Levels and gaps that the reference lacks", _unseen)
+    ways = partial(_unseen, random=generator(context.seed, Stream.AUDIT_LEVELS))
+    return _check(context, "unseen", "Levels and gaps that the reference lacks", ways)
 
 
 def check_range(context: Context) -> CheckResult:
@@ -71,7 +78,9 @@ def _check(
     return CheckResult(name, title, summary, candidates, tests=len(cases))
 
 
-def _unseen(column: Column, new: Floats, known: Floats) -> Iterator[Outside]:
+def _unseen(
+    column: Column, new: Floats, known: Floats, random: np.random.Generator
+) -> Iterator[Outside]:
     """Levels that no reference row has, and gaps where it has none."""
     gap, gaps = np.isnan(new), np.isnan(known)
     # Without a gap on either side there is nothing to test, however rows are dealt.
@@ -79,7 +88,7 @@ def _unseen(column: Column, new: Floats, known: Floats) -> Iterator[Outside]:
         chance = all_in_one(int(gap.sum()), len(new), len(known))
         yield Outside(column.name, "are missing", gap, chance, 1 / (len(known) + 1))
     if column.levels:
-        yield _levels(column, new, known)
+        yield _levels(column, new, known, random)
 
 
 def _beyond(column: Column, new: Floats, known: Floats) -> Iterator[Outside]:
@@ -100,8 +109,11 @@ def _end(side: str) -> str:
     return "largest" if side == "above" else "smallest"
 
 
-def _levels(column: Column, new: Floats, known: Floats) -> Outside:
-    """Levels that no reference row has; the surest of them says how likely chance is."""
+def _levels(column: Column, new: Floats, known: Floats, random: np.random.Generator) -> Outside:
+    """Levels that no reference row has; the surest of them says how likely chance is.
+
+    Of many levels, such as codes of few rows each, none may be sure and all of them be.
+    """
     present = new[~np.isnan(new)].astype(np.int64)
     counts = np.bincount(present, minlength=column.levels)
     before = np.bincount(known[~np.isnan(known)].astype(np.int64), minlength=column.levels)
@@ -113,6 +125,9 @@ def _levels(column: Column, new: Floats, known: Floats) -> Outside:
         together = before + counts
         frequent = together[together >= counts[order[0]]]
         chance = min(1.0, sum(all_in_one(int(size), len(new), len(known)) for size in frequent))
+        if (together > 0).sum() > SEVERAL:
+            # Two tests: each has half of the rate.
+            chance = min(1.0, 2 * min(chance, _all_together(new, known, random)))
     names = named([quoted(column.texts[level]) for level in order.tolist()]) if len(order) else ""
     rows = np.isin(new, order)
     # Good and Turing: the chance of a new level is about the share of levels seen once.
@@ -124,6 +139,21 @@ def _levels(column: Column, new: Floats, known: Floats) -> Outside:
         chance,
         expected,
     )
+
+
+def _all_together(new: Floats, known: Floats, random: np.random.Generator) -> float:
+    """The chance that so many levels, a random row of each, are new rows.
+
+    If both sides are drawn alike, these rows fall on the two sides like any others
+    (hypergeometric).
+    """
+    levels = np.concatenate([new, known])
+    order = random.permutation(len(levels))
+    order = order[~np.isnan(levels[order])]
+    _, first = np.unique(levels[order], return_index=True)
+    side, other = (int((~np.isnan(part)).sum()) for part in (new, known))
+    met = int((order[first] < len(new)).sum())
+    return float(hypergeom.sf(met - 1, side + other, side, len(first)))
 
 
 def _finding(check: str, case: Outside, known: int) -> Finding:

@@ -7,9 +7,11 @@ a column beside it that says so.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from decimal import Decimal
+from functools import cached_property, partial
+from numbers import Real
 from typing import Any, NamedTuple, cast
 
 import narwhals.stable.v1 as nw
@@ -18,7 +20,7 @@ from numpy.typing import NDArray
 
 from anharmonic._core.arrays import to_numpy64
 from anharmonic._core.columns import is_id, is_index
-from anharmonic._core.frames import Table, is_missing
+from anharmonic._core.frames import Table, is_missing, missing_cells
 from anharmonic._core.protocols import Floats, Integers
 from anharmonic.errors import PointsError
 from anharmonic.regions import Region
@@ -177,16 +179,17 @@ def encode(parts: Sequence[Region], names: Sequence[str] | None) -> Encoded:
 
 def _column(name: str, parts: Sequence[nw.Series]) -> Column | None:
     """One column of all tables as numbers; None for a text that differs in nearly every row."""
-    kind = parts[0].dtype
-    if kind.is_numeric() or kind == nw.Boolean:
-        return Column(name, np.concatenate([_numbers(part) for part in parts]), 0)
-    if kind.is_temporal() and kind != nw.Time:
-        stamps = [times(part) for part in parts]
-        # All in the unit of the first: tables may count in other ones.
-        alike = [part.astype(stamps[0].dtype) for part in stamps]
-        numbers = np.concatenate([stamped_numbers(part) for part in alike])
-        return Column(name, numbers, 0, unit=str(stamps[0].dtype))
-    texts = [None if is_missing(cell) else str(cell) for part in parts for cell in part.to_list()]
+    try:
+        numbers = _numbers_or_times(name, parts)
+    except Exception:  # one table has texts, or numbers, where the other has none: all are levels
+        numbers = None
+    if numbers is not None:
+        return numbers
+    cells = [cell for part in parts for cell in part.to_list()]
+    if _are_numbers(cells):
+        found = [np.nan if is_missing(cell) else cell for cell in cells]
+        return Column(name, np.array(found, dtype=np.float64), 0)
+    texts = [None if is_missing(cell) else str(cell) for cell in cells]
     levels = sorted({text for text in texts if text is not None})
     if len(levels) > max(MOST_LEVELS, NEARLY_ALL * len(texts)):
         return None
@@ -195,8 +198,43 @@ def _column(name: str, parts: Sequence[nw.Series]) -> Column | None:
     return Column(name, np.array(codes), max(1, len(levels)), texts=tuple(levels))
 
 
+def _numbers_or_times(name: str, parts: Sequence[nw.Series]) -> Column | None:
+    """A column of numbers or times; None for others. A table that has no cell in it says nothing
+    of its type.
+    """
+    empty = [bool(missing_cells(part).all()) for part in parts]
+    there = [part for part, is_empty in zip(parts, empty, strict=True) if not is_empty] or parts
+    kind, unit = there[0].dtype, ""
+    read: Callable[[nw.Series], Floats] = _numbers
+    if kind.is_temporal() and kind != nw.Time:
+        # All in the unit of the first: tables may count in other ones.
+        unit = str(times(there[0]).dtype)
+        read = partial(_stamps, unit=unit)
+    elif not (kind.is_numeric() or kind == nw.Boolean):
+        return None
+    values = [
+        np.full(len(part), np.nan) if is_empty else read(part)
+        for part, is_empty in zip(parts, empty, strict=True)
+    ]
+    return Column(name, np.concatenate(values), 0, unit=unit)
+
+
+def _are_numbers(cells: Sequence[object]) -> bool:
+    """Whether cells of a column of objects are numbers, as of a database or beside None; truth
+    values alone are levels.
+    """
+    present = [cell for cell in cells if not is_missing(cell)]
+    return all(isinstance(cell, Real | Decimal) for cell in present) and not all(
+        isinstance(cell, bool | np.bool_) for cell in present
+    )
+
+
 def _numbers(series: nw.Series) -> Floats:
     return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
+
+
+def _stamps(series: nw.Series, unit: str) -> Floats:
+    return stamped_numbers(times(series).astype(unit))
 
 
 def times(series: nw.Series) -> NDArray[Any]:
