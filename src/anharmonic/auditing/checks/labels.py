@@ -38,8 +38,10 @@ GOOD = 0.3
 shown that the share of right answers levels off, which cannot be where all answers are as sure."""
 FLIPPED = 0.06
 """How far below 1 it must level off: labels have some noise by nature."""
-EXPLAINED = 0.4
-"""A judge of numbers that explains less of the labels' variance cannot tell either."""
+EXPLAINED = 0.6
+"""A judge of numbers that explains less of the labels' variance cannot tell either: errors at
+labels of other rows are √((1+R²)/(1−R²)) times as large as others, which is 2 here. Below that
+errors that are skewed, or larger at some rows, look like them."""
 GRADES = 20
 """Numbers of so many different values or fewer are grades or counts: their errors come in steps,
 and no error of one step can be told from a label of another row."""
