@@ -156,7 +156,10 @@ def _again(networks: dict[str, Any]) -> str:
     text = """Networks for digits are trained for 5 epochs at batches of 128, the distilled one at a
         temperature of 100 on its teacher's shares: `python -m studies.spade_cifar.clever --digits
         DIR --out spade-clever-networks.json`, an hour on one core, which goes on where it was
-        stopped."""
+        stopped. Those for pictures are weights that `python -m studies.spade_cifar.running --data
+        PICTURES --state STATE --tables 5` leaves after 12 epochs at batches of 512: `--pictures
+        PICTURES --state STATE` beside `--out`, and `--names MLP` for that one alone, ten minutes on
+        one core with its training."""
     return text if not missing else f"{text} Not measured: {'; '.join(missing)}."
 
 
