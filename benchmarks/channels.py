@@ -4,7 +4,7 @@
 
 Bars: at one false alarm per 100,000 rows, ×1.5 on all inputs is found within 50 rows (median) and
 half a standard deviation on two of eight columns in half of the traffic within 1,000; on streams
-of 14 kinds in which nothing changes, some with seasons and memory, no more alarms than the bound.
+of 15 kinds in which nothing changes, some with seasons and memory, no more alarms than the bound.
 Rivals see the same streams: a Kolmogorov–Smirnov test of every column per window with Bonferroni
 (alibi's and evidently's way), a test of the maximum mean discrepancy per window, both with the
 p-value that allows the same false alarms, and river's detectors on every column.
