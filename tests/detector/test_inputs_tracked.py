@@ -167,7 +167,8 @@ def test_answers_go_to_the_judge_with_rows_names_times_and_segments(judged):
     judged.observed(None, scores | {"answers": np.ones(2)}, ["a", "b"], ids=[7, "x"], times=[1, 2])
     ((answers, rows, names, times, labels),) = judged.judge.told
     assert answers.tolist() == [1, 1]
-    assert (rows, names, times) == ([2, 3], ["7", "x"], [1, 2])
+    # The judge names them: a missing id is none, and no text.
+    assert (rows, names, times) == ([2, 3], [7, "x"], [1, 2])
     assert labels.tolist() == ["a", "b"]
     judged.observed(None, scores | {"answers": np.ones(2)})
     assert judged.judge.told[1][1:] == ([4, 5], None, None, None)
