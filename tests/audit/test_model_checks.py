@@ -14,12 +14,13 @@ from anharmonic.auditing.checks.answering import check_failures, check_repeats
 from anharmonic.auditing.checks.dead import check_dead
 from anharmonic.auditing.checks.describing import describe_rows
 from anharmonic.auditing.checks.fragile import check_fragile, flip_chances
-from anharmonic.auditing.checks.labels import check_labels, flipped_share, swapped_share
+from anharmonic.auditing.checks.labels import check_labels
 from anharmonic.auditing.checks.leak import check_leak
 from anharmonic.auditing.checks.leaning import check_leaning, with_exchanged
 from anharmonic.auditing.checks.memorising import check_memorising
 from anharmonic.auditing.checks.segments import check_segments
 from anharmonic.auditing.holding import held
+from anharmonic.auditing.wrong_labels import flipped_share, swapped_share
 from anharmonic.auditing.yardsticks import _model
 from anharmonic.models import as_model
 from anharmonic.regions import unmoved

@@ -37,8 +37,8 @@ def check_duplicates(context: Context) -> CheckResult:
     Rows of few levels agree by nature. Two things tell copies from that. Both sides drawn alike,
     natural twins fall on the two sides like any rows: copies made within the reference lie in it
     alone, and those made from it to the new rows on both sides, more often than that. And natural
-    twins agree in a column that is hard to guess no more often than
-    rows that are alike in the others do.
+    twins agree in a column that is hard to guess no more often than rows that are alike in the
+    others do.
     """
     words = context.encoded.words()
     keys = row_keys(words, context.seed)
